@@ -57,21 +57,28 @@ func shopSet() *ChildSet[*Shop] {
 	return Ensure(image, size, shards, server).RemoveInOrder()
 }
 
+// TestChildrenSurviveEveryFault tries the faults at the creation of a shop only in the scenario "Made".
 func TestChildrenSurviveEveryFault(t *testing.T) {
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}, Data: map[string]string{"image": "server:1"}}
-	reconciletest.Explore(t, withShops(reconciletest.Scenario{
-		Start: startSet(shopSet),
-		Actions: []reconciletest.Action{
-			reconciletest.Create(newShop(withShards(2))),
-			reconciletest.Create(settings),
+	created, deleted := reconciletest.Create(newShop(withShards(2))), reconciletest.Delete(newShop())
+	tests := map[string][]reconciletest.Action{
+		"Made": {created, reconciletest.Create(settings), deleted},
+		"Changed": {
+			created.WithoutFaults(),
+			reconciletest.Create(settings).WithoutFaults(),
 			changeShop(withShards(3)),
 			reconciletest.Change(settings, func(m *corev1.ConfigMap) { m.Data["image"] = "server:2" }),
 			changeShop(withShards(1)),
 			reconciletest.Delete(settings),
 			reconciletest.Delete(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0"}}),
-			reconciletest.Delete(newShop()),
+			deleted,
 		},
-	}))
+	}
+	for name, actions := range tests {
+		t.Run(name, func(t *testing.T) {
+			reconciletest.Explore(t, withShops(reconciletest.Scenario{Start: startSet(shopSet), Actions: actions}))
+		})
+	}
 }
 
 // If no event of the owner or of a child has come, the set would be skipped. A test calls the functions in any case, and

@@ -61,7 +61,7 @@ func showRead(owner *Shop, content string) {
 
 // A cache may have two informers of one kind: one of whole objects and one of metadata. Each may be behind the other. An input
 // or a step never reads an older version of an object than the event that triggered the reconcile had, so no change is missed.
-// Nothing is read yet when the shop is created, so the faults there are those of TestChildrenSurviveEveryFault.
+// Nothing is read yet when the shop is created: TestChildrenSurviveEveryFault tries the faults there.
 func TestTwoInformersOfAKind(t *testing.T) {
 	byName := func(_ context.Context, _ client.Reader, m *metav1.PartialObjectMetadata) []ctrl.Request {
 		if m.Name != "users" {

@@ -15,6 +15,16 @@ func contains(text string) func(string) error {
 	}
 }
 
+// is checks that the output is a text, and nothing more.
+func is(text string) func(string) error {
+	return func(out string) error {
+		if out = strings.TrimSpace(out); out != text {
+			return fmt.Errorf("the output is %q, want %q", out, text)
+		}
+		return nil
+	}
+}
+
 // nothing checks that no object is listed, except the Service of the API server.
 func nothing(out string) error {
 	for line := range strings.Lines(out) {

@@ -38,13 +38,16 @@ func versions(t *tour) {
 	t.until("v1 has the memory as a quantity", contains("memory: 100Mi"), "get", "memcacheds.v1.cache.example.com", "memcached-sample", "--output=yaml")
 	t.until("v1alpha1 is still served, and has it in MB", contains("memoryMB: 100"), "get", "memcacheds.v1alpha1.cache.example.com", "memcached-sample", "--output=yaml")
 	t.until("memcached has 100 MB as before", contains(`"-m=100"`), command...)
-	t.until("the Deployment has the new version of its owner", contains("cache.example.com/v1"), "get", "deployment", "memcached-sample",
+	t.until("the Deployment has the new version of its owner", is("cache.example.com/v1"), "get", "deployment", "memcached-sample",
 		"--output=jsonpath={.metadata.ownerReferences[0].apiVersion}")
 	t.until("no pod was replaced: there is one ReplicaSet", rows(1), "get", "replicasets", "--no-headers")
 
 	t.title("memcached, from v1alpha1 to v1: the storage migration")
 	t.say("The operator asks the cluster to write each object once, so that etcd has none in v1alpha1 any more. In a cluster that does not do it, the operator does.")
-	t.until("all objects are stored in v1", contains(`["v1"]`), "get", "customresourcedefinition", definitionName, "--output=jsonpath={.status.storedVersions}")
+	t.until("the operator has asked for it", contains(definitionName), "get", "storageversionmigrations")
+	t.say("The cluster begins when its garbage collector has seen a change that is newer than the request. Without one, that takes a minute or two.")
+	t.kubectl("annotate", "memcached", "memcached-sample", "example.com/note=written in v1")
+	t.until("all objects are stored in v1", is(`["v1"]`), "get", "customresourcedefinition", definitionName, "--output=jsonpath={.status.storedVersions}")
 
 	t.title("memcached, from v1alpha1 to v1: v1alpha1 is removed")
 	t.kubectl("patch", "customresourcedefinition", definitionName, "--type=json",

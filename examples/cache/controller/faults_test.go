@@ -21,24 +21,35 @@ import (
 
 // TestSurvivesEveryFault runs scenarios that cover everything that the operator reacts to, once for every fault at every
 // point. Package reconciletest itself asserts that pods are not replaced more often than without faults, and that no password
-// leaves its Secret. The faults at the creation and the deletion of a Cache are tried only in the scenario "settings".
+// leaves its Secret. The faults at the creation and the deletion of a Cache are tried only in the scenario "made".
 func TestSurvivesEveryFault(t *testing.T) {
 	set := func(edit func(*storev1alpha1.CacheSpec)) reconciletest.Action {
 		return reconciletest.Change(sample(), func(c *storev1alpha1.Cache) { edit(&c.Spec) })
 	}
 	named := metav1.ObjectMeta{Namespace: "default", Name: "cache-sample"}
+	withSettings := sample(func(s *storev1alpha1.CacheSpec) {
+		s.SettingsFrom, s.Priority = &corev1.LocalObjectReference{Name: "common"}, new(int32(10))
+	})
 	tests := map[string][]reconciletest.Action{
-		"settings": {
-			reconciletest.Create(sample(func(s *storev1alpha1.CacheSpec) {
-				s.SettingsFrom, s.Priority = &corev1.LocalObjectReference{Name: "common"}, new(int32(10))
-			})),
+		"made": {
+			reconciletest.Create(withSettings),
 			reconciletest.Create(common("1mb")),
+			reconciletest.Delete(sample()),
+		},
+		"settings": {
+			reconciletest.Create(common("1mb")),
+			reconciletest.Create(withSettings).WithoutFaults(),
 			reconciletest.Change(common(""), func(m *corev1.ConfigMap) { m.Data["maxmemory"] = "2mb" }),
-			set(func(s *storev1alpha1.CacheSpec) { s.PasswordVersion = "2" }),
-			editChildren,
 			reconciletest.Wait(time.Minute), // while settings are missing, no pods are replaced
 			reconciletest.Delete(common("")),
-			reconciletest.Delete(sample()),
+			reconciletest.Delete(sample()).WithoutFaults(),
+		},
+		"edited": {
+			reconciletest.Create(common("1mb")).WithoutFaults(),
+			reconciletest.Create(withSettings).WithoutFaults(),
+			set(func(s *storev1alpha1.CacheSpec) { s.PasswordVersion = "2" }),
+			editChildren,
+			reconciletest.Delete(sample()).WithoutFaults(),
 		},
 		"volumes": {
 			reconciletest.Create(sample(func(s *storev1alpha1.CacheSpec) { s.Priority = new(int32(10)) })).WithoutFaults(),

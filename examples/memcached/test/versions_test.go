@@ -64,7 +64,7 @@ func TestVersions(t *testing.T) {
 		t.Parallel()
 		u := newUpgrade(t, controlplane.Options{Controllers: true}) // the cluster migrates what is stored
 		u.serveBoth(t)
-		u.finish(t)
+		u.finish(t, func() { u.changeDuringMigration(t) })
 	})
 	t.Run("Killed", func(t *testing.T) {
 		t.Parallel()
@@ -76,7 +76,7 @@ func TestVersions(t *testing.T) {
 		for i := range 4 {
 			u.kill(t, &mortal{at: 3 + 2*i, committed: i%2 == 0, manager: migration}) // which sends a write for each object
 		}
-		u.finish(t)
+		u.finish(t, func() {})
 	})
 	t.Run("RolledBack", func(t *testing.T) {
 		t.Parallel()
@@ -204,10 +204,12 @@ func (u *upgrade) release(t *testing.T, crd string, happens func()) {
 	assert.Empty(t, o.Requests.Denied())
 }
 
-// finish runs the operator until the objects are stored in v1, removes v1alpha1 in two releases, and checks what is left.
-func (u *upgrade) finish(t *testing.T) {
+// finish runs the operator until the objects are stored in v1, removes v1alpha1 in two releases, and checks what is left. It calls
+// migrating during the migration.
+func (u *upgrade) finish(t *testing.T, migrating func()) {
 	t.Helper()
 	u.release(t, baseFile, func() {
+		migrating()
 		u.migrated(t, "v1")
 		operatortest.Eventually(t, "the children have the new owner", func(c *assert.CollectT) {
 			for _, child := range u.listChildren(c) {
@@ -270,6 +272,20 @@ func other(version string) string {
 func (u *upgrade) storedVersions(t require.TestingT) []string {
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crdName}}
 	return operatortest.Live(t, u, crd).Status.StoredVersions
+}
+
+// changeDuringMigration changes an object after the operator has asked the cluster to migrate. The cluster begins when its garbage collector
+// has seen a change of the kind that is newer than the request: without this change, a minute or two later.
+func (u *upgrade) changeDuringMigration(t *testing.T) {
+	t.Helper()
+	operatortest.Eventually(t, "the cluster has noted the request", func(c *assert.CollectT) {
+		request := &unstructured.Unstructured{}
+		request.SetGroupVersionKind(schema.GroupVersionKind{Group: "storagemigration.k8s.io", Version: "v1", Kind: "StorageVersionMigration"})
+		require.NoError(c, u.Get(t.Context(), client.ObjectKey{Name: crdName}, request))
+		version, _, _ := unstructured.NestedString(request.Object, "status", "resourceVersion")
+		assert.NotEmpty(c, version)
+	})
+	u.Kubectl(t, "annotate", "memcached", u.names[0], "example.com/note=changed")
 }
 
 // migrated waits until all objects are stored in a version.
