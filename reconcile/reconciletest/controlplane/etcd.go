@@ -2,10 +2,14 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
+	"slices"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // startEtcd starts etcd. It listens on unix sockets, so it needs no free port.
@@ -40,7 +44,8 @@ func (cp *ControlPlane) SaveEtcd(ctx context.Context) error {
 }
 
 // RestoreEtcd restores all objects as they were at the last [ControlPlane.SaveEtcd], like an administrator who restores a backup. It kills
-// kube-apiserver and etcd, replaces etcd's data, and starts both and the controllers again. It returns when the API server is ready.
+// the controllers, kube-apiserver and etcd, replaces etcd's data, and starts all again: no controller writes to the restored objects what it
+// knows from later. Leases of nodes are not restored, so that the simulated nodes work at once. It returns when the API server is ready.
 // Objects created since then are gone, deleted ones are back, and later changes get resource versions that were used before. First stop
 // clients that cache objects, such as operators. Otherwise their watches show no change until the resource versions have grown beyond the
 // ones that they have seen.
@@ -49,8 +54,14 @@ func (cp *ControlPlane) RestoreEtcd(ctx context.Context) error {
 	if _, err := os.Stat(p.file(etcdCopy)); err != nil {
 		return fmt.Errorf("there is no copy of etcd's data: call SaveEtcd first: %w", err)
 	}
-	if err := p.process(apiserver).Kill(); err != nil {
-		return err
+	var withCache []string // programs that cache objects
+	if cp.options.hasControllers() {
+		withCache = controllers
+	}
+	for _, name := range slices.Concat(withCache, []string{apiserver}) {
+		if err := p.process(name).Kill(); err != nil {
+			return err
+		}
 	}
 	if err := p.rerunAfter(etcd, func() error { return replaceFolder(p.file("etcd"), p.file(etcdCopy)) }); err != nil {
 		return err
@@ -61,10 +72,19 @@ func (cp *ControlPlane) RestoreEtcd(ctx context.Context) error {
 	if err := p.startAgain(apiserver); err != nil {
 		return err
 	}
-	if err := p.wait(ctx, apiserver, cp.apiServerReady); err != nil || !cp.options.hasControllers() {
+	if err := p.wait(ctx, apiserver, cp.apiServerReady); err != nil {
 		return err
 	}
-	return errors.Join(p.rerun(controllerManager), p.rerun(scheduler), p.rerun(kwok))
+	// The former kwok holds the leases that were restored. A new one waits until they expire.
+	if err := cp.client.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(corev1.NamespaceNodeLease)); err != nil {
+		return fmt.Errorf("delete the leases of the nodes: %w", err)
+	}
+	for _, name := range withCache {
+		if err := p.startAgain(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // etcdCopy is the folder with a copy of etcd's data.

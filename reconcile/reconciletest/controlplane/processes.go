@@ -69,26 +69,30 @@ func (p *processes) rerun(name string) error {
 func (p *processes) rerunAfter(name string, do func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before := p.running[name]
-	if err := before.process.Kill(); err != nil {
+	if err := p.running[name].process.Kill(); err != nil {
 		return err
 	}
 	if err := do(); err != nil {
 		return err
 	}
-	process, err := p.launch(before.command)
-	if err != nil || !slices.Contains(controllers, name) || !p.paused {
-		return err
-	}
-	return process.Suspend()
+	return p.relaunch(name)
 }
 
 // startAgain starts a program that was killed.
 func (p *processes) startAgain(name string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, err := p.launch(p.running[name].command)
-	return err
+	return p.relaunch(name)
+}
+
+// relaunch starts a program again with the same command. If the controllers are paused and it is one of them, it is paused too. The caller
+// holds the lock.
+func (p *processes) relaunch(name string) error {
+	process, err := p.launch(p.running[name].command)
+	if err != nil || !p.paused || !slices.Contains(controllers, name) {
+		return err
+	}
+	return process.Suspend()
 }
 
 // launch starts a program. The caller holds the lock.

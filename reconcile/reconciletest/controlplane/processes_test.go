@@ -100,6 +100,11 @@ func TestRestart(t *testing.T) {
 // TestRestoreEtcd shows that everything that happened after the copy is gone, and that the controllers see the restored objects.
 func TestRestoreEtcd(t *testing.T) {
 	cp := controlplane.New(t, controlplane.Options{Controllers: true})
+	t.Cleanup(func() {
+		if t.Failed() {
+			assert.NoError(t, cp.WriteLogs(t.Output()))
+		}
+	})
 	require.ErrorContains(t, cp.RestoreEtcd(t.Context()), "call SaveEtcd first")
 	namespace := controlplane.Namespace(t, cp)
 	c := newClient(t, cp)
