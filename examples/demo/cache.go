@@ -43,7 +43,7 @@ func cache(t *tour) {
 
 	t.title("cache: backups by schedule")
 	t.setCache(`{"spec":{"backup":{"schedule":"@every 5s"}}}`)
-	t.until("a backup has succeeded", contains("T"), "get", "cache", "cache-sample", "--output=jsonpath={.status.backup.lastSuccessfulTime}")
+	t.until("a backup has succeeded", present, "get", "cache", "cache-sample", "--output=jsonpath={.status.backup.lastSuccessfulTime}")
 	t.until("its Job is complete", contains("Complete"), "get", "jobs")
 
 	t.title("cache: a priority, by a PriorityClass of its own")

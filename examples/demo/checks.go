@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -23,6 +24,14 @@ func is(text string) func(string) error {
 		}
 		return nil
 	}
+}
+
+// present checks that there is an output.
+func present(out string) error {
+	if strings.TrimSpace(out) == "" {
+		return errors.New("the output is empty")
+	}
+	return nil
 }
 
 // nothing checks that no object is listed, except the Service of the API server.

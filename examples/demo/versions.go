@@ -44,9 +44,7 @@ func versions(t *tour) {
 
 	t.title("memcached, from v1alpha1 to v1: the storage migration")
 	t.say("The operator asks the cluster to write each object once, so that etcd has none in v1alpha1 any more. In a cluster that does not do it, the operator does.")
-	t.until("the operator has asked for it", contains(definitionName), "get", "storageversionmigrations")
-	t.say("The cluster begins when its garbage collector has seen a change that is newer than the request. Without one, that takes a minute or two.")
-	t.kubectl("annotate", "memcached", "memcached-sample", "example.com/note=written in v1")
+	t.changeDuringMigration()
 	t.until("all objects are stored in v1", is(`["v1"]`), "get", "customresourcedefinition", definitionName, "--output=jsonpath={.status.storedVersions}")
 
 	t.title("memcached, from v1alpha1 to v1: v1alpha1 is removed")
@@ -91,6 +89,22 @@ func (t *tour) runConverting() {
 	options := webhooks.Options()
 	t.runOperator("memcached", "memcached-system", "memcached-controller-manager",
 		"--webhook-cert-dir="+options.CertDir, fmt.Sprintf("--webhook-bind-address=%s:%d", options.Host, options.Port))
+}
+
+// changeDuringMigration changes the Memcached as soon as the operator has asked the cluster to migrate. If the cluster does not migrate, as before
+// Kubernetes 1.37, it does nothing.
+func (t *tour) changeDuringMigration() {
+	if t.err != nil {
+		return
+	}
+	served, err := t.cp.Kubectl(t.ctx, "api-resources", "--api-group=storagemigration.k8s.io", "--output=name")
+	if err != nil || served == "" {
+		t.err = err
+		return
+	}
+	t.until("the operator has asked for it", present, "get", "storageversionmigration", definitionName, "--output=jsonpath={.status.resourceVersion}")
+	t.say("The cluster begins when its garbage collector has seen a change that is newer than this resource version. Without one, that takes a minute or two.")
+	t.kubectl("annotate", "memcached", "memcached-sample", "example.com/note=written in v1")
 }
 
 // endOperator ends the operator that was started last.

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -275,12 +276,17 @@ func (u *upgrade) storedVersions(t require.TestingT) []string {
 }
 
 // changeDuringMigration changes an object after the operator has asked the cluster to migrate. The cluster begins when its garbage collector
-// has seen a change of the kind that is newer than the request: without this change, a minute or two later.
+// has seen a change of the kind that is newer than the request: without this change, a minute or two later. If the cluster does not migrate, as
+// before Kubernetes 1.37, changeDuringMigration does nothing.
 func (u *upgrade) changeDuringMigration(t *testing.T) {
 	t.Helper()
+	kind := schema.GroupVersionKind{Group: "storagemigration.k8s.io", Version: "v1", Kind: "StorageVersionMigration"}
+	if _, err := u.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); apimeta.IsNoMatchError(err) {
+		return
+	}
 	operatortest.Eventually(t, "the cluster has noted the request", func(c *assert.CollectT) {
 		request := &unstructured.Unstructured{}
-		request.SetGroupVersionKind(schema.GroupVersionKind{Group: "storagemigration.k8s.io", Version: "v1", Kind: "StorageVersionMigration"})
+		request.SetGroupVersionKind(kind)
 		require.NoError(c, u.Get(t.Context(), client.ObjectKey{Name: crdName}, request))
 		version, _, _ := unstructured.NestedString(request.Object, "status", "resourceVersion")
 		assert.NotEmpty(c, version)

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"slices"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
@@ -43,6 +45,20 @@ func (cp *ControlPlane) startControllers(ctx context.Context) error {
 		cp.processes.wait(ctx, controllerManager, cp.defaultAccount(corev1.NamespaceDefault)),
 		cp.processes.wait(ctx, kwok, cp.nodesReady),
 	)
+}
+
+// startControllersAgain starts the controllers, the scheduler and kwok after they were killed. It deletes the leases of the nodes: the new kwok
+// would wait until the leases of the former one expire.
+func (cp *ControlPlane) startControllersAgain(ctx context.Context) error {
+	if err := cp.client.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(corev1.NamespaceNodeLease)); err != nil {
+		return fmt.Errorf("delete the leases of the nodes: %w", err)
+	}
+	for _, name := range controllers {
+		if err := cp.processes.startAgain(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var errNoControllers = errors.New("no controllers run: start the control plane with the option Controllers")

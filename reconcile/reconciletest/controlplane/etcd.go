@@ -6,10 +6,6 @@ import (
 	"net"
 	"os"
 	"slices"
-
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // startEtcd starts etcd. It listens on unix sockets, so it needs no free port.
@@ -54,11 +50,11 @@ func (cp *ControlPlane) RestoreEtcd(ctx context.Context) error {
 	if _, err := os.Stat(p.file(etcdCopy)); err != nil {
 		return fmt.Errorf("there is no copy of etcd's data: call SaveEtcd first: %w", err)
 	}
-	var withCache []string // programs that cache objects
+	writing := []string{apiserver}
 	if cp.options.hasControllers() {
-		withCache = controllers
+		writing = append(slices.Clone(controllers), apiserver)
 	}
-	for _, name := range slices.Concat(withCache, []string{apiserver}) {
+	for _, name := range writing {
 		if err := p.process(name).Kill(); err != nil {
 			return err
 		}
@@ -72,19 +68,10 @@ func (cp *ControlPlane) RestoreEtcd(ctx context.Context) error {
 	if err := p.startAgain(apiserver); err != nil {
 		return err
 	}
-	if err := p.wait(ctx, apiserver, cp.apiServerReady); err != nil {
+	if err := p.wait(ctx, apiserver, cp.apiServerReady); err != nil || !cp.options.hasControllers() {
 		return err
 	}
-	// The former kwok holds the leases that were restored. A new one waits until they expire.
-	if err := cp.client.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(corev1.NamespaceNodeLease)); err != nil {
-		return fmt.Errorf("delete the leases of the nodes: %w", err)
-	}
-	for _, name := range withCache {
-		if err := p.startAgain(name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cp.startControllersAgain(ctx)
 }
 
 // etcdCopy is the folder with a copy of etcd's data.
