@@ -21,6 +21,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/opblocks/opblocks/examples/internal/buildfolder"
 )
 
 // image is what a Dockerfile builds.
@@ -78,6 +80,15 @@ var layers = struct {
 	mu sync.Mutex
 	of map[string]*dockerfile
 }{of: map[string]*dockerfile{}}
+
+// buildStages are the functions that release the folders of the stages in which the go command compiles.
+var buildStages []func()
+
+func releaseBuildStages() {
+	for _, release := range buildStages {
+		release()
+	}
+}
 
 // share carries out instructions that other images may begin with, unless another image has done it.
 func (d *dockerfile) share(t *testing.T, lines []string) {
@@ -151,12 +162,16 @@ func (d *dockerfile) from(t *testing.T, definition string) {
 	t.Helper()
 	base, name, _ := strings.Cut(definition, " AS ")
 	s := &stage{name: name, workdir: "/", args: map[string]string{}}
-	folder, err := os.MkdirTemp(scratch, "stage")
-	require.NoError(t, err)
-	s.root = folder
+	var err error
 	switch {
 	case strings.Contains(base, "golang:"): // the RUN instructions use the toolchain of this machine
+		var release func()
+		s.root, release, err = buildfolder.OpenEmpty("image")
+		require.NoError(t, err)
+		buildStages = append(buildStages, release)
 	case strings.Contains(base, "distroless/static"):
+		s.root, err = os.MkdirTemp(scratch, "stage")
+		require.NoError(t, err)
 		require.NoError(t, os.Mkdir(filepath.Join(s.root, "tmp"), 0o777))
 		copyTimeZones(t, s.root)
 	default:

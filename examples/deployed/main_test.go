@@ -25,7 +25,9 @@ import (
 // scratch is a folder that is removed after all tests.
 var scratch string
 
-func TestMain(m *testing.M) { operatortest.Main(m, stopDatabase, func() { os.RemoveAll(scratch) }) }
+func TestMain(m *testing.M) {
+	operatortest.Main(m, stopDatabase, func() { os.RemoveAll(scratch) }, releaseBuildStages)
+}
 
 // start starts the control plane that all tests share. It has the CRDs from the beginning: the garbage collector finds kinds that
 // are installed later only after a while.

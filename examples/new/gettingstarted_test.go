@@ -23,6 +23,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/opblocks/opblocks/examples/internal/buildfolder"
 )
 
 // TestGettingStarted runs the page docs/getting-started.md in an empty folder, as a user does who types its commands into one shell and
@@ -90,7 +92,10 @@ var needsDocker = regexp.MustCompile(`(?m)^make docker-(build|push) `)
 // the background ends with the shell. runBlocks returns what the blocks print.
 func runBlocks(t *testing.T, blocks []block, environment []string) string {
 	t.Helper()
-	parts, folder := t.TempDir(), t.TempDir()
+	parts := t.TempDir()
+	folder, release, err := buildfolder.OpenEmpty("getting-started")
+	require.NoError(t, err)
+	t.Cleanup(release)
 	withoutDocker := exec.Command("docker", "info").Run() != nil
 	script := &strings.Builder{}
 	// If the page does not end the detached control plane, since a command fails or the test is ended, the shell ends it.
@@ -125,7 +130,7 @@ func runBlocks(t *testing.T, blocks []block, environment []string) string {
 	shell.Env = append(append(os.Environ(), "GOWORK=off", "MAKEFLAGS="), environment...)
 	shell.Cancel = func() error { return shell.Process.Signal(syscall.SIGTERM) }
 	shell.WaitDelay = 10 * time.Second
-	err := shell.Run()
+	err = shell.Run()
 	if log, readErr := os.ReadFile(filepath.Join(folder, "shop", "operator.log")); err != nil && readErr == nil {
 		t.Logf("operator.log:\n%s", log)
 	}

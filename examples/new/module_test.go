@@ -19,6 +19,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/opblocks/opblocks/examples/internal/buildfolder"
 )
 
 // TestCopies copies each example by the built program, with the library of the checkout. It checks that the copies compile with their tests,
@@ -28,7 +30,9 @@ import (
 // A workspace joins the copies, so that the dependencies are loaded once for all of them. The copies require what the workspace of the
 // repository has, so that nothing of these is compiled for them.
 func TestCopies(t *testing.T) {
-	folder := t.TempDir()
+	folder, release, err := buildfolder.OpenEmpty("copies")
+	require.NoError(t, err)
+	t.Cleanup(release)
 	program := filepath.Join(folder, "new")
 	runCommand(t, ".", []string{"GOWORK=" + filepath.Join(root, "go.work")}, "go", "build", "-buildvcs=false", "-o", program, ".")
 	var copies []string

@@ -25,7 +25,7 @@ func TestForgedGrants(t *testing.T) {
 	h := newHarness(t, u, secret("swordfish"))
 	h.reconcile(t)
 	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(u), u))
-	for i := range 20_000 {
+	for i := range 2_000 {
 		u.Status.Grants = append(u.Status.Grants, userv1alpha1.AppliedGrant{Database: fmt.Sprint("forged", i), Privileges: []string{"SELECT"}})
 	}
 	require.NoError(t, h.Status().Update(t.Context(), u))

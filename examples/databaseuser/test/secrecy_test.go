@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/internal/buildfolder"
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
@@ -50,11 +51,13 @@ func (b *buffer) String() string {
 }
 
 var build = sync.OnceValues(func() (path string, err error) {
-	if built, err = os.MkdirTemp("", "databaseuser"); err != nil {
+	built, release, err := buildfolder.Open("databaseuser-secrecy")
+	if err != nil {
 		return "", err
 	}
+	releaseBuilt = release
 	path = filepath.Join(built, "operator")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "..").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "..").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
 	return path, nil

@@ -32,7 +32,8 @@ const (
 )
 
 // TestAttacks tries hostile names and passwords. Each attempt creates exactly the account and the grant that it names, with
-// that password, or is refused before any statement; and no other statement runs.
+// that password, or is refused before any statement; and no other statement runs. The client sets the mode of its sessions, whatever the
+// server's is, so servers with another mode get a part of the attempts.
 func TestAttacks(t *testing.T) {
 	servers := map[string][]mariadb.Option{
 		"default":              nil,
@@ -53,8 +54,9 @@ func TestAttacks(t *testing.T) {
 				b.logIn(there)
 			}
 			all := corpus(attempts)
-			if name == "GBK" {
-				all = every(5, all)
+			if name != "default" {
+				pure := 2 * len(fragments) // the fragments that are not mixed
+				all = append(all[:pure:pure], every(5, all[pure:])...)
 			}
 			b.run(all)
 			assert.Greater(b, b.loggedIn, len(all)/10)

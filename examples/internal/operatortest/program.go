@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/opblocks/opblocks/examples/internal/buildfolder"
 	"github.com/opblocks/opblocks/examples/internal/launch"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
@@ -22,8 +23,15 @@ type Program struct{ path, kubeconfig string }
 // Build compiles the program of the example whose folder is the parent of the working directory.
 func (i *Installation) Build(t testing.TB, edits ...launch.SourceEdit) *Program {
 	t.Helper()
+	name := i.Name + "-operator"
+	if len(edits) > 0 {
+		name += "-edited"
+	}
+	built, release, err := buildfolder.Open(name)
+	require.NoError(t, err)
+	t.Cleanup(release)
 	folder := t.TempDir()
-	p := &Program{path: filepath.Join(folder, "operator"), kubeconfig: filepath.Join(folder, "kubeconfig")}
+	p := &Program{path: filepath.Join(built, "operator"), kubeconfig: filepath.Join(folder, "kubeconfig")}
 	content, err := controlplane.MarshalKubeconfig(i.Access(t))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(p.kubeconfig, content, 0o600))
