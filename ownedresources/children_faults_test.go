@@ -69,8 +69,13 @@ func TestChildrenSurviveEveryFault(t *testing.T) {
 			changeShop(withShards(3)),
 			reconciletest.Change(settings, func(m *corev1.ConfigMap) { m.Data["image"] = "server:2" }),
 			changeShop(withShards(1)),
-			reconciletest.Delete(settings),
+			deleted.WithoutFaults(),
+		},
+		"Lost": {
+			created.WithoutFaults(),
+			reconciletest.Create(settings).WithoutFaults(),
 			reconciletest.Delete(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0"}}),
+			reconciletest.Delete(settings),
 			deleted,
 		},
 	}

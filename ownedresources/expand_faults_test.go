@@ -49,7 +49,8 @@ func expanded(env *reconciletest.Env) error {
 }
 
 // TestExpandVolumesSurvivesEveryFault enlarges the volumes of two pods, and the volume of a third pod, which was
-// removed by scaling down before. No pod is replaced. Only the user sets the replicas.
+// removed by scaling down before. No pod is replaced. Only the user sets the replicas. The faults at the creation of the StatefulSet are
+// tried only in the scenario "Made".
 func TestExpandVolumesSurvivesEveryFault(t *testing.T) {
 	set := func() *ChildSet[*Shop] {
 		return Ensure(Build(statefulSet).ExpandVolumes())
@@ -57,21 +58,25 @@ func TestExpandVolumesSurvivesEveryFault(t *testing.T) {
 	former := statefulSet(newShop(withStorage("1Gi"))).Spec.VolumeClaimTemplates[0]
 	former.Namespace, former.Name, former.Labels = "default", "data-web-2", map[string]string{"app": "web"}
 	former.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: former.Spec.Resources.Requests}
-	reconciletest.Explore(t, withShops(reconciletest.Scenario{
-		Start: startSet(set), Objects: []client.Object{&former},
-		Actions: []reconciletest.Action{
-			reconciletest.Create(newShop(withStorage("1Gi"))),
-			reconciletest.Do("scale to 2", func(ctx context.Context, c client.Client) error {
-				patch := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"replicas": 2}}`))
-				return c.Patch(ctx, &appsv1.StatefulSet{ObjectMeta: newShop().ObjectMeta}, patch)
-			}),
-			changeShop(withStorage("2Gi")),
-			reconciletest.Delete(newShop()),
-		},
-		External: func() reconciletest.External { return seenUIDs{} },
-		Always:   expanded,
-		// If the owner is deleted first, a claim keeps its old size; expanded checks the sizes.
-		Ignore:  reconciletest.Ignore{Fields: map[string][]string{"PersistentVolumeClaim": {"spec.resources", "status.capacity"}}},
-		Options: reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.NotFound}}, // whoever deletes a StatefulSet also deletes its pods
-	}))
+	created, deleted := reconciletest.Create(newShop(withStorage("1Gi"))), reconciletest.Delete(newShop())
+	scaled := reconciletest.Do("scale to 2", func(ctx context.Context, c client.Client) error {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec": {"replicas": 2}}`))
+		return c.Patch(ctx, &appsv1.StatefulSet{ObjectMeta: newShop().ObjectMeta}, patch)
+	})
+	tests := map[string][]reconciletest.Action{
+		"Made":     {created, deleted},
+		"Expanded": {created.WithoutFaults(), scaled, changeShop(withStorage("2Gi")), deleted.WithoutFaults()},
+	}
+	for name, actions := range tests {
+		t.Run(name, func(t *testing.T) {
+			reconciletest.Explore(t, withShops(reconciletest.Scenario{
+				Start: startSet(set), Objects: []client.Object{&former}, Actions: actions,
+				External: func() reconciletest.External { return seenUIDs{} },
+				Always:   expanded,
+				// If the owner is deleted first, a claim keeps its old size; expanded checks the sizes.
+				Ignore:  reconciletest.Ignore{Fields: map[string][]string{"PersistentVolumeClaim": {"spec.resources", "status.capacity"}}},
+				Options: reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.NotFound}}, // whoever deletes a StatefulSet also deletes its pods
+			}))
+		})
+	}
 }

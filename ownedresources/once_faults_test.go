@@ -38,17 +38,20 @@ func outcomeOfVersion(job *batchv1.Job) batchv1.JobConditionType {
 
 func imageOf(job *batchv1.Job) string { return job.Spec.Template.Spec.Containers[0].Image }
 
-// TestRunOnceSurvivesEveryFault has several scenarios. In one, a Job stays until the next version replaces it. In another one,
-// a Job is replaced while it runs. In the others, the Job is deleted as soon as it ends. The faults at the creation of a Job
-// that fails are tried only in the last scenario.
+// TestRunOnceSurvivesEveryFault has several scenarios. In two, a Job that has failed or completed stays until the next version replaces it.
+// In another one, a Job is replaced while it runs. In the others, the Job is deleted as soon as it ends. There the faults at the creation of
+// a Job are tried.
 func TestRunOnceSurvivesEveryFault(t *testing.T) {
 	configMap := &corev1.ConfigMap{ObjectMeta: newShop().ObjectMeta}
 	cases := map[string]struct {
 		ttl     *int32
 		actions []reconciletest.Action
 	}{
-		"Versions": {nil, []reconciletest.Action{
-			reconciletest.Create(newShop(withVersion(failingVersion))).WithoutFaults(), changeShop(withVersion("2")), changeShop(withVersion("3")), reconciletest.Delete(newShop()),
+		"Failed": {nil, []reconciletest.Action{
+			reconciletest.Create(newShop(withVersion(failingVersion))).WithoutFaults(), changeShop(withVersion("2")), reconciletest.Delete(newShop()),
+		}},
+		"Complete": {nil, []reconciletest.Action{
+			reconciletest.Create(newShop(withVersion("2"))).WithoutFaults(), changeShop(withVersion("3")), reconciletest.Delete(newShop()).WithoutFaults(),
 		}},
 		"Running": {nil, []reconciletest.Action{
 			reconciletest.Create(newShop(withVersion(endlessVersion))), changeShop(withVersion("2")), reconciletest.Delete(newShop()),

@@ -29,6 +29,8 @@ func TestSurvivesEveryFault(t *testing.T) {
 	tutorial := sample()
 	tutorial.Annotations = map[string]string{"spec": "{}"} // the tutorial's operator has set it
 	created := reconciletest.Create(tutorial).Then(reconciletest.Has(reports("nginx-app.default.svc:8080", 2)))
+	guarded := sample()
+	guarded.Spec.MinAvailable = new(intstr.FromInt32(1))
 	tests := map[string][]reconciletest.Action{
 		"made": {created, reconciletest.Delete(sample())},
 		"changed": {
@@ -40,6 +42,10 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) {
 				d.Spec.Template.Spec.Containers[0].Image, d.OwnerReferences[0].BlockOwnerDeletion = "nginx", nil
 			}).Then(reconciletest.Has(runs(2, corev1.Container{Name: "nginx-app", Image: "nginx:1.16.1"}))),
+			reconciletest.Delete(sample()).WithoutFaults(),
+		},
+		"exposed": {
+			reconciletest.Create(guarded).WithoutFaults(),
 			reconciletest.Change(sample(), func(a *appv1.App) {
 				a.Spec.Ports[0].Port, a.Spec.ServiceType, a.Spec.MinAvailable.IntVal = 8081, corev1.ServiceTypeLoadBalancer, 2
 			}).Then(reconciletest.Has(reports("nginx-app.default.svc:8081", 2))),

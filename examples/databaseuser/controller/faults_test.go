@@ -105,6 +105,10 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Change(sample(), func(u *userv1alpha1.DatabaseUser) {
 				u.Spec.Grants[0].Privileges[0], u.Spec.Limits.MaxUserConnections = "INSERT", 7
 			}),
+			reconciletest.Delete(sample()).WithoutFaults(),
+		},
+		"renamed": {
+			reconciletest.Create(sample()).WithoutFaults(),
 			reconciletest.Change(sample(), func(u *userv1alpha1.DatabaseUser) { u.Spec.Hosts = []string{"127.0.0.1", "10.%"} }),
 			reconciletest.Change(sample(), func(u *userv1alpha1.DatabaseUser) { u.Spec.User = "bob" }),
 			reconciletest.Delete(sample()).WithoutFaults(),

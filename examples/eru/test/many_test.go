@@ -134,10 +134,10 @@ func (u *user) scheduledMany(t testing.TB, many int) {
 	}
 }
 
-// TestThousandDue has a thousand Erus due in the same minute. Their places in the spread and the limit hold, also when the operator is restarted
+// TestManyDue has 300 Erus due in the same minute. Their places in the spread and the limit hold, also when the operator is restarted
 // in between, and each Deployment is restarted once.
-func TestThousandDue(t *testing.T) {
-	const many, maxConcurrent, spread = 1000, 25, 60
+func TestManyDue(t *testing.T) {
+	const many, maxConcurrent, spread = 300, 25, 60
 	u := newUser(t, apiServer(t))
 	r, clock := stepped()
 	r.MaxConcurrent = maxConcurrent

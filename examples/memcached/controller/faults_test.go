@@ -41,6 +41,10 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) {
 				d.Spec.Replicas, d.OwnerReferences[0].BlockOwnerDeletion = new(int32(1)), nil
 			}),
+			reconciletest.Delete(sample(0)).WithoutFaults(),
+		},
+		"lost": {
+			created.WithoutFaults(),
 			reconciletest.Change(&corev1.Service{ObjectMeta: named}, func(s *corev1.Service) { s.OwnerReferences[0].BlockOwnerDeletion = nil }),
 			reconciletest.Delete(&corev1.Service{ObjectMeta: named}),
 			reconciletest.Delete(&appsv1.Deployment{ObjectMeta: named}),
