@@ -16,7 +16,7 @@ import (
 
 // TestSurvivesEveryFault runs scenarios with everything to which the step reacts. It runs each scenario with every
 // fault at every point, except that the faults at the creation are tried only in the scenario "History": until the first run is
-// due, the creation is the same in all of them.
+// due, the creation is the same in all of them. So is the first run of a schedule that is changed afterwards.
 func TestSurvivesEveryFault(t *testing.T) {
 	newBackup := func(edit ...func(*BackupSpec)) *Backup { // runs every ten minutes
 		return newBackup(append(edit, func(s *BackupSpec) { s.Schedule = "*/10 * * * *" })...)
@@ -24,6 +24,10 @@ func TestSurvivesEveryFault(t *testing.T) {
 	backup := newBackup()
 	edit := func(change func(*BackupSpec)) reconciletest.Action {
 		return reconciletest.Change(backup, func(b *Backup) { change(&b.Spec) })
+	}
+	created := []reconciletest.Action{reconciletest.Create(backup).WithoutFaults()} // and the first run
+	for _, action := range nextRun {
+		created = append(created, action.WithoutFaults())
 	}
 	tests := map[string][]reconciletest.Action{
 		"History": slices.Concat(
@@ -51,16 +55,20 @@ func TestSurvivesEveryFault(t *testing.T) {
 			nextRun, nextRun,
 		),
 		"Suspended": slices.Concat(
-			[]reconciletest.Action{reconciletest.Create(backup).WithoutFaults()}, nextRun,
+			created,
 			[]reconciletest.Action{edit(func(s *BackupSpec) { s.Suspend = true })}, nextRun,
-			[]reconciletest.Action{edit(func(s *BackupSpec) { s.Suspend = false }), edit(func(s *BackupSpec) { s.Schedule = "0-59/10 * * * *" })}, nextRun,
+			[]reconciletest.Action{edit(func(s *BackupSpec) { s.Suspend = false })}, nextRun,
+		),
+		"Rescheduled": slices.Concat(
+			created,
+			[]reconciletest.Action{edit(func(s *BackupSpec) { s.Schedule = "0-59/10 * * * *" })}, nextRun,
 			[]reconciletest.Action{edit(func(s *BackupSpec) { s.Schedule = "0 0 30 2 *" })},
 		),
 	}
 	for name, actions := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := scenario(actions...)
-			if name == "Suspended" {
+			if name == "Rescheduled" {
 				s.Unready = []reconciletest.Unready{{Object: backup, Reason: "InvalidSchedule"}}
 			}
 			s.Options.Pairs = 20
