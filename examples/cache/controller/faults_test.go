@@ -71,12 +71,12 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Create(sample(backedUp)).WithoutFaults(),
 			reconciletest.Wait(time.Hour),
 			reconciletest.Wait(time.Minute), // the run is recorded before the schedule goes
+			set(func(s *storev1alpha1.CacheSpec) { s.Backup, s.KeepBackups = nil, false }),
 			reconciletest.Delete(sample()).WithoutFaults(),
 		},
 		"backup from now on": {
 			reconciletest.Create(sample()).WithoutFaults(),
 			set(backedUp),
-			set(func(s *storev1alpha1.CacheSpec) { s.Backup, s.KeepBackups = nil, false }),
 			reconciletest.Delete(sample()).WithoutFaults(),
 		},
 	}

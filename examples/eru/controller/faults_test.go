@@ -29,6 +29,8 @@ import (
 // point. Package reconciletest itself asserts that pods are not replaced more often than without faults.
 func TestSurvivesEveryFault(t *testing.T) {
 	web, eru := toRestart("web"), eruv1.NewEru("default", "web") // as the operator creates it
+	enabled := eru.DeepCopy()
+	enabled.Spec.Enabled, enabled.Spec.Schedule = true, "0 * * * *"
 	tests := map[string]struct {
 		webhooks []string
 		actions  []reconciletest.Action
@@ -47,7 +49,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Delete(web),
 		}},
 		"changed": {nil, []reconciletest.Action{ // as above
-			reconciletest.Create(eru).WithoutFaults(),
+			reconciletest.Create(enabled).WithoutFaults(),
 			reconciletest.Create(web).WithoutFaults(),
 			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Schedule = "0 0 30 2 *" }),
 			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Schedule = "30 * * * *" }),
