@@ -57,7 +57,8 @@ func shopSet() *ChildSet[*Shop] {
 	return Ensure(image, size, shards, server).RemoveInOrder()
 }
 
-// TestChildrenSurviveEveryFault tries the faults at the creation of a shop only in the scenario "Made".
+// TestChildrenSurviveEveryFault tries the faults at the creation of a shop only in the scenario "Made". It tries the faults at its deletion
+// in all but "Changed".
 func TestChildrenSurviveEveryFault(t *testing.T) {
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}, Data: map[string]string{"image": "server:1"}}
 	created, deleted := reconciletest.Create(newShop(withShards(2))), reconciletest.Delete(newShop())

@@ -49,8 +49,8 @@ func expanded(env *reconciletest.Env) error {
 }
 
 // TestExpandVolumesSurvivesEveryFault enlarges the volumes of two pods, and the volume of a third pod, which was
-// removed by scaling down before. No pod is replaced. Only the user sets the replicas. The faults at the creation of the StatefulSet are
-// tried only in the scenario "Made".
+// removed by scaling down before. No pod is replaced. Only the user sets the replicas. The faults at the creation and the deletion of the
+// owner are tried only in the scenario "Made".
 func TestExpandVolumesSurvivesEveryFault(t *testing.T) {
 	set := func() *ChildSet[*Shop] {
 		return Ensure(Build(statefulSet).ExpandVolumes())

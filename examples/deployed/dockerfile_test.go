@@ -77,15 +77,13 @@ func buildImage(t *testing.T, example string, args map[string]string) *image {
 // layers has what instructions have done that images have in common, by these instructions. As in docker's cache they are carried out once,
 // and the library is compiled once for all examples.
 var layers = struct {
-	mu sync.Mutex
-	of map[string]*dockerfile
+	mu      sync.Mutex
+	of      map[string]*dockerfile
+	release []func() // release the folders of the stages in which the go command compiles
 }{of: map[string]*dockerfile{}}
 
-// buildStages are the functions that release the folders of the stages in which the go command compiles.
-var buildStages []func()
-
-func releaseBuildStages() {
-	for _, release := range buildStages {
+func releaseLayers() {
+	for _, release := range layers.release {
 		release()
 	}
 }
@@ -157,7 +155,7 @@ func (d *dockerfile) argument(of map[string]string, definition string, global ma
 	of[name] = value
 }
 
-// from begins a stage.
+// from begins a stage. If the go command compiles in the stage, the caller holds the lock of the layers.
 func (d *dockerfile) from(t *testing.T, definition string) {
 	t.Helper()
 	base, name, _ := strings.Cut(definition, " AS ")
@@ -168,7 +166,7 @@ func (d *dockerfile) from(t *testing.T, definition string) {
 		var release func()
 		s.root, release, err = buildfolder.OpenEmpty("image")
 		require.NoError(t, err)
-		buildStages = append(buildStages, release)
+		layers.release = append(layers.release, release)
 	case strings.Contains(base, "distroless/static"):
 		s.root, err = os.MkdirTemp(scratch, "stage")
 		require.NoError(t, err)

@@ -26,7 +26,7 @@ import (
 var scratch string
 
 func TestMain(m *testing.M) {
-	operatortest.Main(m, stopDatabase, func() { os.RemoveAll(scratch) }, releaseBuildStages)
+	operatortest.Main(m, stopDatabase, func() { os.RemoveAll(scratch) }, releaseLayers)
 }
 
 // start starts the control plane that all tests share. It has the CRDs from the beginning: the garbage collector finds kinds that

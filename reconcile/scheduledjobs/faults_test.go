@@ -16,7 +16,8 @@ import (
 
 // TestSurvivesEveryFault runs scenarios with everything to which the step reacts. It runs each scenario with every
 // fault at every point, except that the faults at the creation are tried only in the scenario "History": until the first run is
-// due, the creation is the same in all of them. So is the first run of a schedule that is changed afterwards.
+// due, the creation is the same in all of them. If a schedule is suspended or changed later,
+// its first run is the same too.
 func TestSurvivesEveryFault(t *testing.T) {
 	newBackup := func(edit ...func(*BackupSpec)) *Backup { // runs every ten minutes
 		return newBackup(append(edit, func(s *BackupSpec) { s.Schedule = "*/10 * * * *" })...)
@@ -25,7 +26,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 	edit := func(change func(*BackupSpec)) reconciletest.Action {
 		return reconciletest.Change(backup, func(b *Backup) { change(&b.Spec) })
 	}
-	created := []reconciletest.Action{reconciletest.Create(backup).WithoutFaults()} // and the first run
+	created := []reconciletest.Action{reconciletest.Create(backup).WithoutFaults()} // and has run once
 	for _, action := range nextRun {
 		created = append(created, action.WithoutFaults())
 	}

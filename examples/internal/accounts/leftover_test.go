@@ -156,7 +156,7 @@ func TestPowersBeforeCreation(t *testing.T) {
 // TestHostileLeftovers judges rows with hostile names. Powers finds the rows of the user name, no others, and changes
 // nothing.
 func TestHostileLeftovers(t *testing.T) {
-	// The server has this mode; the client has its own. So one in which both kinds of quotes differ from the default is enough.
+	// The mode of the server. The client sets the mode of its own sessions, so one server is enough that differs in all that concerns quoting.
 	for _, mode := range []string{"", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,7 @@
 package buildfolder
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // Open returns the folder of this name in the user's cache, with what was left in it, for this caller alone until release is called or
-// the process ends. If another caller has the folder, it returns a temporary one, which release removes.
+// the process ends. If another caller has the folder, or the system has no locks, Open returns a temporary folder, which release removes. If
+// the user's cache is not known, or cannot be written, Open returns an error.
 func Open(name string) (folder string, release func(), err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -20,8 +22,9 @@ func Open(name string) (folder string, release func(), err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", nil, err
 	}
-	if release, err = filelock.Try(folder + ".lock"); err == nil {
-		return folder, release, nil
+	release, err = filelock.Try(folder + ".lock")
+	if !errors.Is(err, filelock.ErrHeld) && !errors.Is(err, errors.ErrUnsupported) {
+		return folder, release, err
 	}
 	folder, err = os.MkdirTemp("", name)
 	return folder, func() { _ = os.RemoveAll(folder) }, err

@@ -37,4 +37,9 @@ func TestOpen(t *testing.T) {
 	assert.Empty(t, left)
 	release()
 	assert.NoDirExists(t, empty)
+
+	t.Setenv("XDG_CACHE_HOME", os.DevNull)
+	t.Setenv("HOME", os.DevNull)
+	_, _, err = Open("shop")
+	assert.ErrorContains(t, err, "not a directory", "the cache cannot be written")
 }
