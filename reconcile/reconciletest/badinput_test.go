@@ -420,7 +420,7 @@ func TestRunHangs(t *testing.T) {
 				report := reconciletest.ExploreHung(t, passing(func(context.Context, client.Client, *Shop) (ctrl.Result, error) {
 					tc.hang(stop)
 					return ctrl.Result{}, nil
-				}), 3*time.Second)
+				}), 2*time.Second)
 				require.Len(t, report.Failures, 1)
 				assert.Contains(t, report.String(), "It fails without any fault.\n\nthe run hangs: the virtual clock has stood still for ", tc.reason)
 				assert.Contains(t, report.String(), tc.says, tc.reason)

@@ -21,7 +21,8 @@ import (
 
 // TestSurvivesEveryFault runs scenarios that cover everything that the operator reacts to, once for every fault at every
 // point. Package reconciletest itself asserts that pods are not replaced more often than without faults, and that no password
-// leaves its Secret. The faults at the creation and the deletion of a Cache are tried only in the scenario "made".
+// leaves its Secret. The faults at the creation and the deletion of a Cache are tried only in the scenario "made", which also deletes the Cache
+// in the middle of the passes that write its children. A scenario whose changes leave nothing else to clean up does not delete it again.
 func TestSurvivesEveryFault(t *testing.T) {
 	set := func(edit func(*storev1alpha1.CacheSpec)) reconciletest.Action {
 		return reconciletest.Change(sample(), func(c *storev1alpha1.Cache) { edit(&c.Spec) })
@@ -50,12 +51,10 @@ func TestSurvivesEveryFault(t *testing.T) {
 		"password": {
 			reconciletest.Create(sample()).WithoutFaults(),
 			set(func(s *storev1alpha1.CacheSpec) { s.PasswordVersion = "2" }),
-			reconciletest.Delete(sample()).WithoutFaults(),
 		},
 		"edited": {
 			reconciletest.Create(sample(func(s *storev1alpha1.CacheSpec) { s.Priority = new(int32(10)) })).WithoutFaults(),
 			editChildren,
-			reconciletest.Delete(sample()).WithoutFaults(),
 		},
 		"volumes": {
 			reconciletest.Create(sample(func(s *storev1alpha1.CacheSpec) { s.Priority = new(int32(10)) })).WithoutFaults(),
@@ -65,7 +64,6 @@ func TestSurvivesEveryFault(t *testing.T) {
 		"replaced": {
 			reconciletest.Create(sample()).WithoutFaults(),
 			reconciletest.Change(&appsv1.StatefulSet{ObjectMeta: named}, func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Image = "redis:1" }),
-			reconciletest.Delete(sample()).WithoutFaults(),
 		},
 		"backup": {
 			reconciletest.Create(sample(backedUp)).WithoutFaults(),
