@@ -195,15 +195,19 @@ func TestProcessTimes(t *testing.T) {
 		"10": "10 (cart.test) S 1 10 10 0 -1 0 0 0 0 0 200 9 30 9 20 0 1 0 0",
 		"11": "11 (a (b) c) S 10 10 10 0 -1 0 0 0 0 0 100 9 0 9 20 0 1 0 0",
 		"12": "12 (other) S 1 10 10 0 -1 0 0 0 0 0 700 9 0 9 20 0 1 0 0",
+		"13": "13 (shoppingbaskets) S 1 10 10 0 -1 0 0 0 0 0 500 9 0 9 20 0 1 0 0",
 	} {
 		require.NoError(t, os.Mkdir(filepath.Join(proc, pid), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(proc, pid, "stat"), []byte(stat), 0o600))
 	}
-	require.NoError(t, os.Symlink("/tmp/cart.test", filepath.Join(proc, "10", "exe")))
-	require.NoError(t, os.Symlink("/shop/cart", filepath.Join(proc, "10", "cwd")))
+	for pid, name := range map[string]string{"10": "cart", "13": "shoppingbaskets"} {
+		require.NoError(t, os.Symlink("/tmp/"+name+".test", filepath.Join(proc, pid, "exe")))
+		require.NoError(t, os.Symlink("/shop/"+name, filepath.Join(proc, pid, "cwd")))
+	}
 	times := newProcessTimes()
 	times.proc = proc
 	times.sample()
 	assert.Equal(t, 3300*time.Millisecond, times.of("/shop/cart"), "the program, what it has waited for, and what it has started")
+	assert.Equal(t, 5*time.Second, times.of("/shop/shoppingbaskets"), "the system shortens the name of the program")
 	assert.Zero(t, times.of("/shop/other"))
 }
