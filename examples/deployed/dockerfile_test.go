@@ -22,7 +22,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/opblocks/opblocks/examples/internal/buildfolder"
+	"github.com/opblocks/opblocks/internal/buildfolder"
 )
 
 // image is what a Dockerfile builds.

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/opblocks/opblocks/examples/internal/buildfolder"
+	"github.com/opblocks/opblocks/internal/buildfolder"
 )
 
 // TestCopies copies each example by the built program, with the library of the checkout. It checks that the copies compile with their tests,
