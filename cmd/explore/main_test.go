@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/opblocks/opblocks/internal/buildfolder"
 )
 
 var update = flag.Bool("update", false, "write the expected files")
@@ -22,13 +24,15 @@ var update = flag.Bool("update", false, "write the expected files")
 const repository = "../.."
 
 // project copies a project of testdata into a module of its own, with the dependencies of this repository, and returns its folder. If the
-// tests run in a workspace, the module is in a workspace too, with the same versions.
+// tests run in a workspace, the module is in a workspace too, with the same versions. Beside the folder stays what is built of the module.
 func project(t *testing.T, name string) string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))); err != nil {
-		t.Fatal(err)
-	}
+	kept, release, err := buildfolder.Open("explore-" + name)
+	require.NoError(t, err)
+	t.Cleanup(release)
+	dir := filepath.Join(kept, "module")
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))))
 	root, err := filepath.Abs(repository)
 	require.NoError(t, err)
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
@@ -62,8 +66,8 @@ func command(args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
-// goCommand runs the go command in a module. The command may not use the network.
-func goCommand(t *testing.T, dir string, args ...string) (string, error) {
+// goCommand runs the go command in a module, and returns what it prints. The command may not use the network.
+func goCommand(t *testing.T, dir string, args ...string) (output string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = dir
@@ -71,8 +75,9 @@ func goCommand(t *testing.T, dir string, args ...string) (string, error) {
 	if _, err := os.Stat(filepath.Join(dir, "go.work")); err != nil {
 		cmd.Env = append(cmd.Env, "GOFLAGS=-mod=mod") // not allowed in a workspace
 	}
-	output, err := cmd.CombinedOutput()
-	return string(output), err
+	printed, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(printed))
+	return string(printed)
 }
 
 // TestGenerated compares the generated test and the report with the files in testdata. It also compiles or runs the test, with nothing
@@ -81,14 +86,13 @@ func TestGenerated(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		file   string
-		run    []string
-		output string
+		run    string // the tests that are run; if it is empty, they are only compiled
 	}{
-		"shop":     {"kubebuilder's layout with a sample: a literal in main, of which one value comes from a flag", "internal/controller/explore_test.go", []string{"test", "-vet=off", "-run", "TestExploreShop", "-v"}, `survived \d+ single faults`},
-		"accounts": {"a constructor, a function that sets up, a reconciler without a setup, one that cannot be reached; no sample", "controllers/explore_test.go", []string{"list", "-test", "-export"}, ``},
+		"shop":     {"kubebuilder's layout with a sample: a literal in main, of which one value comes from a flag", "internal/controller/explore_test.go", "TestExploreShop"},
+		"accounts": {"a constructor, a function that sets up, a reconciler without a setup, one that cannot be reached; no sample", "controllers/explore_test.go", ""},
 		"harbor": {"set-ups of one type on several values, constructors that take the manager, functions that are called twice or that reach others, arguments that cannot be filled, two mains that do the same",
-			"internal/controller/explore_test.go", []string{"test", "-vet=off", "-run", "TestExplore.*(ConfigMap|ServiceAccount)$", "-v"}, `survived \d+ single faults`},
-		"depot": {"three mains, two reconcilers of one type, two set-ups of a type, a function that adds controllers, one without a type, an index that stands apart", "internal/controller/explore_test.go", []string{"list", "-test", "-export"}, ``},
+			"internal/controller/explore_test.go", "TestExplore.*(ConfigMap|ServiceAccount)$"},
+		"depot": {"three mains, two reconcilers of one type, two set-ups of a type, a function that adds controllers, one without a type, an index that stands apart", "internal/controller/explore_test.go", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,9 +104,19 @@ func TestGenerated(t *testing.T) {
 			report := regexp.MustCompile(`(?m)^  cd .*\n`).ReplaceAllString(stdout, "")
 			compare(t, test.reason, filepath.Join("testdata", name+".report"), report)
 			compare(t, test.reason, filepath.Join("testdata", name+".golden"), string(content))
-			output, err := goCommand(t, dir, append(test.run, "./"+filepath.Dir(test.file))...)
-			require.NoError(t, err, output)
-			assert.Regexp(t, test.output, output)
+			pkg := "./" + filepath.Dir(test.file)
+			if test.run == "" {
+				goCommand(t, dir, "list", "-test", "-export", pkg)
+				return
+			}
+			program := filepath.Join(dir, "..", "explore.test") // if it is up to date, it is not linked again
+			printed := goCommand(t, dir, "test", "-c", "-vet=off", "-ldflags=-s -w", "-o", program, pkg)
+			require.NotContains(t, printed, "no test files", "the program is of an earlier run")
+			explore := exec.CommandContext(t.Context(), program, "-test.run="+test.run, "-test.v")
+			explore.Dir = filepath.Join(dir, pkg)
+			output, err := explore.CombinedOutput()
+			require.NoError(t, err, string(output))
+			assert.Regexp(t, `survived \d+ single faults`, string(output))
 		})
 	}
 }

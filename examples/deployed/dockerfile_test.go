@@ -19,10 +19,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/opblocks/opblocks/examples/internal/buildfolder"
+	"github.com/opblocks/opblocks/internal/buildfolder"
 )
 
 // image is what a Dockerfile builds.
@@ -46,9 +47,10 @@ type dockerfile struct {
 // stage is one FROM of a Dockerfile, and what follows.
 type stage struct {
 	image
-	name    string
-	workdir string
-	args    map[string]string
+	name     string
+	workdir  string
+	args     map[string]string
+	programs string // folder with the programs that it has built in an earlier run
 }
 
 // buildImage builds the image of an example, as `make docker-build` does, with the build arguments that are given.
@@ -103,16 +105,36 @@ func (d *dockerfile) share(t *testing.T, lines []string) {
 	}
 	d.global = maps.Clone(layers.of[key].global)
 	for _, s := range layers.of[key].stages {
-		d.stages = append(d.stages, &stage{image{s.root, slices.Clone(s.env), s.user, s.entrypoint}, s.name, s.workdir, maps.Clone(s.args)})
+		d.stages = append(d.stages, &stage{image{s.root, slices.Clone(s.env), s.user, s.entrypoint}, s.name, s.workdir, maps.Clone(s.args), s.programs})
 	}
 }
 
-// compile carries out an instruction that compiles, for one image at a time, so that the next one finds the packages that they share.
+// outputFlag is the flag with which the command go gets the path of a program.
+var outputFlag = regexp.MustCompile(` -o (/\S+)`)
+
+// compile carries out an instruction that compiles, for one image at a time, so that the next one finds the packages that they share. The
+// instruction finds the program of an earlier run. If that is still up to date, the command go only sets its modification time, and links nothing.
+// A program whose time the instruction has not set is removed, so that it cannot stand for one that is no longer built.
 func (d *dockerfile) compile(t *testing.T, line string) {
 	t.Helper()
 	layers.mu.Lock()
 	defer layers.mu.Unlock()
+	named := outputFlag.FindStringSubmatch(line)
+	require.NotNil(t, named, "it does not name its program by -o")
+	s, outdated := d.stages[len(d.stages)-1], time.Unix(0, 0)
+	program, kept := s.path(named[1]), filepath.Join(s.programs, path.Base(named[1]))
+	if err := os.Chtimes(kept, outdated, outdated); err == nil {
+		require.NoError(t, os.Rename(kept, program))
+	}
 	d.carryOut(t, line)
+	built, err := os.Stat(program)
+	switch {
+	case err != nil: // COPY will not find it
+	case built.ModTime().Equal(outdated):
+		require.NoError(t, os.Remove(program))
+	default:
+		require.NoError(t, os.Link(program, kept))
+	}
 }
 
 // carryOut carries out one instruction.
@@ -160,16 +182,22 @@ func (d *dockerfile) from(t *testing.T, definition string) {
 	t.Helper()
 	base, name, _ := strings.Cut(definition, " AS ")
 	s := &stage{name: name, workdir: "/", args: map[string]string{}}
-	var err error
 	switch {
 	case strings.Contains(base, "golang:"): // the RUN instructions use the toolchain of this machine
-		var release func()
-		s.root, release, err = buildfolder.OpenEmpty("image")
+		folder, release, err := buildfolder.Open("image")
 		require.NoError(t, err)
-		layers.release = append(layers.release, release)
+		s.root, s.programs = filepath.Join(folder, "files"), filepath.Join(folder, "programs")
+		layers.release = append(layers.release, func() {
+			_ = os.RemoveAll(s.root)
+			release()
+		})
+		require.NoError(t, os.RemoveAll(s.root))
+		require.NoError(t, os.MkdirAll(s.root, 0o755))
+		require.NoError(t, os.MkdirAll(s.programs, 0o755))
 	case strings.Contains(base, "distroless/static"):
-		s.root, err = os.MkdirTemp(scratch, "stage")
+		root, err := os.MkdirTemp(scratch, "stage")
 		require.NoError(t, err)
+		s.root = root
 		require.NoError(t, os.Mkdir(filepath.Join(s.root, "tmp"), 0o777))
 		copyTimeZones(t, s.root)
 	default:

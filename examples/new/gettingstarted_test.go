@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/opblocks/opblocks/examples/internal/buildfolder"
+	"github.com/opblocks/opblocks/internal/buildfolder"
 )
 
 // TestGettingStarted runs the page docs/getting-started.md in an empty folder, as a user does who types its commands into one shell and

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/opblocks/opblocks/examples/internal/buildfolder"
+	"github.com/opblocks/opblocks/internal/buildfolder"
 )
 
 // TestCopies copies each example by the built program, with the library of the checkout. It checks that the copies compile with their tests,
@@ -33,7 +34,10 @@ func TestCopies(t *testing.T) {
 	folder, release, err := buildfolder.OpenEmpty("copies")
 	require.NoError(t, err)
 	t.Cleanup(release)
-	program := filepath.Join(folder, "new")
+	built, release, err := buildfolder.Open("new") // if the program is up to date, it is not linked again
+	require.NoError(t, err)
+	t.Cleanup(release)
+	program := filepath.Join(built, "new")
 	runCommand(t, ".", []string{"GOWORK=" + filepath.Join(root, "go.work")}, "go", "build", "-buildvcs=false", "-o", program, ".")
 	var copies []string
 	for example, flags := range map[string]map[string]string{
@@ -119,21 +123,30 @@ func assertRenamed(t *testing.T, folder, example string) {
 	assert.Empty(t, runCommand(t, folder, nil, "gofmt", "-d", "."))
 }
 
-// assertGenerated asserts that controller-gen generates what the modules of a workspace have. Each module is loaded once, by the program itself:
+// assertGenerated asserts that controller-gen generates what the modules of a workspace have. One call generates deep copies and CRDs for all of
+// them, since it reads the types of Kubernetes, which they share. Each module has roles and webhooks of its own. The program itself is called:
 // go tool would first look at all that the program is made of.
 func assertGenerated(t *testing.T, workspace string, modules []string) {
 	t.Helper()
-	before := contents(t, workspace)
+	before, crds := contents(t, workspace), t.TempDir()
 	program := strings.TrimSpace(runCommand(t, filepath.Join(workspace, modules[0]), nil, "go", "tool", "-n", "controller-gen"))
+	types := []string{"object", "crd", "output:crd:dir=" + crds}
 	for _, module := range modules {
-		runCommand(t, filepath.Join(workspace, module), nil, program, "paths=example.com/"+module+"/...", "object", // it would load ./... twice
-			"crd", "output:crd:dir=config/crd/bases", "rbac:roleName=manager-role", "output:rbac:dir=config/rbac", "webhook", "output:webhook:dir=config/webhook/base")
+		types = append(types, "paths=example.com/"+module+"/api/...")
+		runCommand(t, filepath.Join(workspace, module), nil, program, "paths=example.com/"+module+"/...", // it would load ./... twice
+			"rbac:roleName=manager-role", "output:rbac:dir=config/rbac", "webhook", "output:webhook:dir=config/webhook/base")
 	}
-	after := contents(t, workspace)
+	runCommand(t, workspace, []string{"GOWORK=" + filepath.Join(workspace, "go.work")}, program, types...)
+	after, definitions := contents(t, workspace), contents(t, crds)
 	for name, text := range after {
 		assert.Empty(t, cmp.Diff(string(before[name]), string(text)), name)
+		if crd := path.Base(name); strings.HasSuffix(path.Dir(name), "/config/crd/bases") {
+			assert.Empty(t, cmp.Diff(string(text), string(definitions[crd])), name)
+			delete(definitions, crd)
+		}
 	}
 	assert.Len(t, after, len(before))
+	assert.Empty(t, definitions, "they are not in the copies")
 }
 
 // contents returns the files of a folder by their paths.

@@ -102,6 +102,7 @@ var rules = []rule{
 	{pkg: "reconcile/reconciletest/controlplane/internal/programs", ours: []string{"internal/filelock"}, helpsTests: true, reason: "builds from other modules only"},
 	{pkg: "reconcile/reconciletest/controlplane/supervisor/internal/supervise", ours: []string{"reconcile/reconciletest/controlplane/supervisor/internal/server"}, helpsTests: true, reason: "a program: the supervisor process"},
 	{pkg: "reconcile/reconciletest/controlplane/supervisor/internal/server", helpsTests: true, reason: "is compiled in a module of its own, so it imports the standard library only"},
+	{pkg: "internal/buildfolder", ours: []string{"internal/filelock"}, helpsTests: true, reason: "folders for programs of tests; builds nothing"},
 	{pkg: "internal/filelock", helpsTests: true, reason: "locks a file; knows nothing of what it guards"},
 	{pkg: "internal/serviceaccount", helpsTests: true, reason: "requests the token of a ServiceAccount in any cluster"},
 	{pkg: "internal/owned/testkinds", ours: []string{"ownedresources/overlay"}, helpsTests: true, reason: "custom resources for tests of the engine, and the owner of all of them"},

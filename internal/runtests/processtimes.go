@@ -32,17 +32,24 @@ func (t *processTimes) of(folder string) time.Duration {
 
 // process is a process as /proc describes it.
 type process struct {
+	name   string // the first 15 bytes of the name of its program
 	parent int
 	ticks  int // the user time of the process, and of its children that have ended and that it has waited for
 }
 
+// mayTest reports whether the process may be a test program: a long name may end in .test after its first 15 bytes.
+func (p *process) mayTest() bool { return len(p.name) == 15 || strings.HasSuffix(p.name, ".test") }
+
 // sample reads the times of all processes.
 func (t *processTimes) sample() {
-	stats, _ := filepath.Glob(filepath.Join(t.proc, "[0-9]*", "stat"))
+	entries, _ := os.ReadDir(t.proc)
 	processes, children := map[int]process{}, map[int][]int{}
-	for _, stat := range stats {
-		text, err := os.ReadFile(stat)
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(t.proc, entry.Name(), "stat"))
 		if p, ok := parseStat(string(text)); err == nil && ok {
 			processes[pid] = p
 			children[p.parent] = append(children[p.parent], pid)
@@ -58,7 +65,10 @@ func (t *processTimes) sample() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for pid := range processes {
+	for pid, p := range processes {
+		if !p.mayTest() {
+			continue
+		}
 		folder := filepath.Join(t.proc, strconv.Itoa(pid))
 		program, _ := os.Readlink(filepath.Join(folder, "exe"))
 		if working, err := os.Readlink(filepath.Join(folder, "cwd")); err == nil && strings.HasSuffix(program, ".test") {
@@ -70,12 +80,14 @@ func (t *processTimes) sample() {
 // parseStat parses a file named stat in /proc. The second field is the name of the program in parentheses, which may contain any
 // characters.
 func parseStat(text string) (process, bool) {
-	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	end := strings.LastIndexByte(text, ')')
+	_, name, _ := strings.Cut(text[:max(end, 0)], "(")
+	fields := strings.Fields(text[end+1:])
 	if len(fields) < 14 {
 		return process{}, false
 	}
 	parent, err1 := strconv.Atoi(fields[1])
 	own, err2 := strconv.Atoi(fields[11])
 	waited, err3 := strconv.Atoi(fields[13])
-	return process{parent, own + waited}, err1 == nil && err2 == nil && err3 == nil
+	return process{name, parent, own + waited}, err1 == nil && err2 == nil && err3 == nil
 }

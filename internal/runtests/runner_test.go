@@ -38,7 +38,8 @@ func TestEveryTestFile(t *testing.T) {
 	assert.NotEmpty(t, run)
 }
 
-// checkout writes a workspace with a module that has these test functions, each in its own package, and a module outside of the workspace.
+// checkout writes a workspace with a module that has these test functions, each in its own package. The package hack/outside is a module outside
+// of the workspace.
 func checkout(t *testing.T, tests map[string]string) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -50,10 +51,9 @@ func checkout(t *testing.T, tests map[string]string) (root string) {
 	write("go.work", "go 1.26.0\n\nuse .\n")
 	write("go.mod", "module example.com/shop\n\ngo 1.26.0\n")
 	write("hack/outside/go.mod", "module example.com/outside\n\ngo 1.26.0\n")
-	write("hack/outside/outside_test.go", "package outside\n\nimport \"testing\"\n\nfunc TestOutside(*testing.T) {}\n")
 	write("testdata/left_test.go", "package left\n")
 	for name, body := range tests {
-		write(name+"/shop_test.go", "package "+name+"\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\t\"testing\"\n\t\"time\"\n)\n\nvar _, _, _ = fmt.Sprint, os.Getpid, time.Now\n\n"+body)
+		write(name+"/shop_test.go", "package "+filepath.Base(name)+"\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\t\"testing\"\n\t\"time\"\n)\n\nvar _, _, _ = fmt.Sprint, os.Getpid, time.Now\n\n"+body)
 	}
 	t.Setenv("GOWORK", filepath.Join(root, "go.work"))
 	t.Setenv("GOFLAGS", "-count=1")
@@ -70,7 +70,7 @@ func TestRunner(t *testing.T) {
 	}{
 		"Passes": {
 			reason:  "what passes is a line; every module is tested",
-			tests:   map[string]string{"cart": "func TestCart(t *testing.T) { fmt.Println(\"noise\") }\n"},
+			tests:   map[string]string{"cart": "func TestCart(t *testing.T) { fmt.Println(\"noise\") }\n", "hack/outside": "func TestOutside(*testing.T) {}\n"},
 			printed: []string{`(?m)^ok +\texample.com/shop/cart\t`, `(?m)^ok +\texample.com/outside\t`, `tested 2 packages in \d+ s, 0 of them without a change since the last time; these took most:`, `(?m)^ +\d\.\d s .* example.com/shop/cart$`},
 			silent:  []string{"noise", "failed"},
 		},
@@ -195,15 +195,19 @@ func TestProcessTimes(t *testing.T) {
 		"10": "10 (cart.test) S 1 10 10 0 -1 0 0 0 0 0 200 9 30 9 20 0 1 0 0",
 		"11": "11 (a (b) c) S 10 10 10 0 -1 0 0 0 0 0 100 9 0 9 20 0 1 0 0",
 		"12": "12 (other) S 1 10 10 0 -1 0 0 0 0 0 700 9 0 9 20 0 1 0 0",
+		"13": "13 (shoppingbaskets) S 1 10 10 0 -1 0 0 0 0 0 500 9 0 9 20 0 1 0 0",
 	} {
 		require.NoError(t, os.Mkdir(filepath.Join(proc, pid), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(proc, pid, "stat"), []byte(stat), 0o600))
 	}
-	require.NoError(t, os.Symlink("/tmp/cart.test", filepath.Join(proc, "10", "exe")))
-	require.NoError(t, os.Symlink("/shop/cart", filepath.Join(proc, "10", "cwd")))
+	for pid, name := range map[string]string{"10": "cart", "13": "shoppingbaskets"} {
+		require.NoError(t, os.Symlink("/tmp/"+name+".test", filepath.Join(proc, pid, "exe")))
+		require.NoError(t, os.Symlink("/shop/"+name, filepath.Join(proc, pid, "cwd")))
+	}
 	times := newProcessTimes()
 	times.proc = proc
 	times.sample()
 	assert.Equal(t, 3300*time.Millisecond, times.of("/shop/cart"), "the program, what it has waited for, and what it has started")
+	assert.Equal(t, 5*time.Second, times.of("/shop/shoppingbaskets"), "the system shortens the name of the program")
 	assert.Zero(t, times.of("/shop/other"))
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
-	"github.com/opblocks/opblocks/examples/internal/buildfolder"
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
+	"github.com/opblocks/opblocks/internal/buildfolder"
 )
 
 // program is the operator as a process of its own, as it is deployed.

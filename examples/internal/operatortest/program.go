@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/opblocks/opblocks/examples/internal/buildfolder"
 	"github.com/opblocks/opblocks/examples/internal/launch"
+	"github.com/opblocks/opblocks/internal/buildfolder"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
