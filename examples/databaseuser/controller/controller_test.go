@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,8 +40,8 @@ type harness struct {
 
 func newHarness(t *testing.T, objects ...client.Object) *harness {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	require.NoError(t, clientgoscheme.AddToScheme(scheme))
+	scheme := runtime.NewScheme() // with few kinds, since the fake client goes through all of them at each patch
+	require.NoError(t, corev1.AddToScheme(scheme))
 	require.NoError(t, userv1alpha1.AddToScheme(scheme))
 	h := &harness{database: &accountstest.Database{}, clock: clocktesting.NewFakePassiveClock(noon)}
 	h.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
