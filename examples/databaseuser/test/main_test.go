@@ -7,7 +7,4 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 )
 
-// releaseBuilt releases the folder with the operator's program, if a test has built it.
-var releaseBuilt = func() {}
-
-func TestMain(m *testing.M) { operatortest.Main(m, func() { releaseBuilt() }) }
+func TestMain(m *testing.M) { operatortest.Main(m) }

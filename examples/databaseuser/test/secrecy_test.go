@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/base64"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -23,7 +22,6 @@ import (
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	"github.com/opblocks/opblocks/internal/buildfolder"
 )
 
 // program is the operator as a process of its own, as it is deployed.
@@ -50,24 +48,10 @@ func (b *buffer) String() string {
 	return b.content.String()
 }
 
-var build = sync.OnceValues(func() (path string, err error) {
-	built, release, err := buildfolder.Open("databaseuser-secrecy")
-	if err != nil {
-		return "", err
-	}
-	releaseBuilt = release
-	path = filepath.Join(built, "operator")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "..").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
-
 // start starts the program and waits until it serves its metrics. It is stopped when the test ends.
 func (n *tenant) start(t *testing.T, db *database, args ...string) *program {
 	t.Helper()
-	path, err := build()
-	require.NoError(t, err)
+	path := operatortest.Compile(t)
 	credentials := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(credentials, "username"), []byte(db.Admin().User+"\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(credentials, "password"), []byte(db.Admin().Password+"\n"), 0o600))
@@ -191,8 +175,7 @@ func TestCommandLine(t *testing.T) {
 	t.Parallel()
 	_, err := shared() // so that a machine without a database says so once
 	require.NoError(t, err)
-	path, err := build()
-	require.NoError(t, err)
+	path := operatortest.Compile(t)
 	for args, says := range map[string]string{
 		"":                                    "give --target",
 		"--target=a":                          "give --database-address",

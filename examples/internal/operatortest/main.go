@@ -29,6 +29,7 @@ func Main(m *testing.M, clean ...func()) {
 			for _, c := range clean {
 				c()
 			}
+			releaseCompiled()
 			os.Exit(code)
 		}))...)
 }

@@ -20,26 +20,26 @@ import (
 // Program is the program of an example. It runs with the permissions of the operator's ServiceAccount.
 type Program struct{ path, kubeconfig string }
 
-// Build compiles the program of the example whose folder is the parent of the working directory.
+// Build compiles the program of the example, and gives it the permissions of the operator. If there are edits, the program is of another
+// version.
 func (i *Installation) Build(t testing.TB, edits ...launch.SourceEdit) *Program {
 	t.Helper()
-	name := i.Name + "-operator"
-	if len(edits) > 0 {
-		name += "-edited"
-	}
-	built, release, err := buildfolder.Open(name)
-	require.NoError(t, err)
-	t.Cleanup(release)
 	folder := t.TempDir()
-	p := &Program{path: filepath.Join(built, "operator"), kubeconfig: filepath.Join(folder, "kubeconfig")}
+	p := &Program{kubeconfig: filepath.Join(folder, "kubeconfig")}
 	content, err := controlplane.MarshalKubeconfig(i.Access(t))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(p.kubeconfig, content, 0o600))
+	if len(edits) == 0 {
+		p.path = Compile(t)
+		return p
+	}
+	built, release, err := buildfolder.Open(i.Name + "-operator-edited")
+	require.NoError(t, err)
+	t.Cleanup(release)
 	overlay, err := launch.Overlay(folder, edits...)
 	require.NoError(t, err)
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", overlay, "-o", p.path, "..")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	p.path, err = compile(built, "-overlay="+overlay)
+	require.NoError(t, err)
 	return p
 }
 
