@@ -61,6 +61,7 @@ var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
 func (p *pass) run(ctx context.Context) ctrl.Result {
 	cached := p.engine.receivers.Get().(client.Object)
+	unseen := p.engine.writes.Unseen(cached, p.object.name)
 	switch err := p.engine.client.Get(ctx, p.object.name, cached, withoutCopy); {
 	case err == nil:
 	case apierrors.IsNotFound(err):
@@ -77,7 +78,7 @@ func (p *pass) run(ctx context.Context) ctrl.Result {
 		p.retry = p.retry.merge(retryFailure(err))
 		return p.end()
 	}
-	p.object.before = p.engine.writes.Newer(cached)
+	p.object.before = p.engine.writes.Newer(unseen, cached)
 	if p.object.isCleanedUp() && (p.object.before.GetDeletionTimestamp() == nil || len(p.object.abandonedFinalizers()) == 0) {
 		p.engine.tracer.result(ctx, resultGone)
 		return ctrl.Result{}

@@ -91,23 +91,9 @@ func (w *Writes) Observe(obj client.Object) (ours bool) {
 	return ok && e.object.GetUID() == obj.GetUID()
 }
 
-// Newer returns the object that we wrote if it is newer than cached. Otherwise it returns cached.
-func (w *Writes) Newer(cached client.Object) client.Object {
-	if w.count.Load() == 0 {
-		return cached
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	e, ok := w.live(keyOf(cached))
-	if ok && newer(e.object, cached) {
-		return e.object
-	}
-	w.forget(keyOf(cached))
-	return cached
-}
-
-// Unseen is called if the cache does not have the object with this name. It returns the object if we have just written it, or nil. It uses
-// only the Go type of named, and the kind if named is unstructured.
+// Unseen returns the object with this name if we have written it and the cache has not shown the write yet. Otherwise it returns nil. It uses
+// only the Go type of named, and the kind if named is unstructured. It must be called before the cache is read: if the event of the write
+// came after the read and before Unseen, the write would be forgotten, and what was read would lack it.
 func (w *Writes) Unseen(named client.Object, name types.NamespacedName) client.Object {
 	if w.count.Load() == 0 {
 		return nil
@@ -118,6 +104,23 @@ func (w *Writes) Unseen(named client.Object, name types.NamespacedName) client.O
 		return e.object
 	}
 	return nil
+}
+
+// Newer returns what [Writes.Unseen] had returned before cached was read, if it is newer than cached. Otherwise it forgets the write, and
+// returns cached. unseen may be nil.
+func (w *Writes) Newer(unseen, cached client.Object) client.Object {
+	if unseen == nil {
+		return cached
+	}
+	if newer(unseen, cached) {
+		return unseen
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if k := keyOf(cached); w.byKey[k].object == unseen {
+		w.forget(k)
+	}
+	return cached
 }
 
 // Pending reports whether any write is not shown by the cache yet.

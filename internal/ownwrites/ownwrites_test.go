@@ -42,7 +42,8 @@ func TestNewer(t *testing.T) {
 			if tc.ours {
 				want = written
 			}
-			require.Same(t, want, w.Newer(tc.cached), tc.reason)
+			unseen := w.Unseen(tc.cached, client.ObjectKeyFromObject(tc.cached))
+			require.Same(t, want, w.Newer(unseen, tc.cached), tc.reason)
 			require.Equal(t, tc.ours, w.count.Load() == 1, "a write that is of no more use is forgotten")
 		})
 	}

@@ -63,16 +63,17 @@ func (s *Jobs[T]) list(ctx context.Context, o *owner, last string) ([]run, error
 	if s.index != "" {
 		options = append(options, client.MatchingFields{s.index: string(o.object.GetUID())})
 	}
+	unseen := s.writes.Unseen(&batchv1.Job{}, o.key(last))
 	jobs, err := reconcile.List[*batchv1.Job](ctx, o.client, &batchv1.JobList{}, options...)
 	if err != nil {
 		return nil, err
 	}
 	var runs []run
-	for cached := range jobs {
-		runs = s.appendRun(runs, o, s.writes.Newer(cached))
+	for cached := range jobs { // if the event of a write comes after the list, a write that follows from the older Job is refused
+		runs = s.appendRun(runs, o, s.writes.Newer(s.writes.Unseen(cached, client.ObjectKeyFromObject(cached)), cached))
 	}
 	if !slices.ContainsFunc(runs, func(r run) bool { return r.job.Name == last }) {
-		runs = s.appendRun(runs, o, s.writes.Unseen(&batchv1.Job{}, o.key(last)))
+		runs = s.appendRun(runs, o, unseen)
 	}
 	return runs, nil
 }

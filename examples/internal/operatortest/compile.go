@@ -13,30 +13,41 @@ import (
 	"github.com/opblocks/opblocks/internal/buildfolder"
 )
 
-// Compile compiles the program of the example whose folder is the parent of the working directory, and returns the program's path. The tests
-// of a package share the program. [Main] removes it at the end, unless the next run can use it.
-func Compile(t testing.TB) (path string) {
-	t.Helper()
-	path, err := compiled()
-	require.NoError(t, err)
-	return path
+// program is the program of the example while tests use it.
+var program struct {
+	mu      sync.Mutex
+	users   int // how many tests use it
+	path    string
+	release func()
 }
 
-// releaseCompiled releases the folder of the program, if a test has compiled it.
-var releaseCompiled = func() {}
-
-var compiled = sync.OnceValues(func() (path string, err error) {
-	tests, err := os.Getwd()
-	if err != nil {
-		return "", err
+// Compile compiles the program of the example whose folder is the parent of the working directory, and returns the program's path. Tests that
+// run at the same time share the program.
+func Compile(t testing.TB) (path string) {
+	t.Helper()
+	program.mu.Lock()
+	defer program.mu.Unlock()
+	if program.users == 0 {
+		tests, err := os.Getwd()
+		require.NoError(t, err)
+		folder, release, err := buildfolder.Open(filepath.Base(filepath.Dir(tests)) + "-operator")
+		require.NoError(t, err)
+		program.release = release
+		if program.path, err = compile(folder); err != nil {
+			release()
+			require.NoError(t, err)
+		}
 	}
-	built, release, err := buildfolder.Open(filepath.Base(filepath.Dir(tests)) + "-operator")
-	if err != nil {
-		return "", err
-	}
-	releaseCompiled = release
-	return compile(built)
-})
+	program.users++
+	t.Cleanup(func() {
+		program.mu.Lock()
+		defer program.mu.Unlock()
+		if program.users--; program.users == 0 {
+			program.release()
+		}
+	})
+	return program.path
+}
 
 // compile compiles the program into a folder. flags are more flags of go build.
 func compile(folder string, flags ...string) (path string, err error) {

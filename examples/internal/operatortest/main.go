@@ -29,7 +29,6 @@ func Main(m *testing.M, clean ...func()) {
 			for _, c := range clean {
 				c()
 			}
-			releaseCompiled()
 			os.Exit(code)
 		}))...)
 }

@@ -147,10 +147,11 @@ func (a *Applier) Read(ctx context.Context, o *owned.Owner, k *owned.Kind, obj c
 
 func read(ctx context.Context, writes *ownwrites.Writes, o *owned.Owner, k *owned.Kind, obj client.Object) (live client.Object, fromCache bool, err error) {
 	cached, name := k.Empty(), client.ObjectKeyFromObject(obj)
+	unseen := writes.Unseen(cached, name)
 	err = o.Client.Get(ctx, name, cached, AsCached...)
 	switch {
 	case err == nil:
-		if live = writes.Newer(cached); live != cached {
+		if live = writes.Newer(unseen, cached); live != cached {
 			return live, false, nil
 		}
 		whole, ok := hashedvalues.Restore(cached, obj)
@@ -162,7 +163,7 @@ func read(ctx context.Context, writes *ownwrites.Writes, o *owned.Owner, k *owne
 			return whole, whole.GetResourceVersion() == cached.GetResourceVersion(), nil
 		}
 	case apierrors.IsNotFound(err):
-		return writes.Unseen(cached, name), false, nil
+		return unseen, false, nil
 	}
 	if apierrors.IsNotFound(err) { // the object was deleted after the cache had shown it
 		return nil, false, nil

@@ -106,7 +106,8 @@ func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Obje
 func readSettled(ctx context.Context, c client.Client, a *apply.Applier, k *owned.Kind, name childindex.Name) (child settledChild, found bool) {
 	live := k.Receivers.Get().(client.Object)
 	defer k.Release(live)
-	if c.Get(ctx, name.NamespacedName, live, apply.AsCached...) != nil || a.Writes.Newer(live) != live {
+	unseen := a.Writes.Unseen(live, name.NamespacedName)
+	if c.Get(ctx, name.NamespacedName, live, apply.AsCached...) != nil || a.Writes.Newer(unseen, live) != live {
 		return child, false
 	}
 	return settledChild{name, live.GetUID(), live.GetResourceVersion()}, true
