@@ -110,12 +110,17 @@ func (m *migrator) step(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if crd.DeletionTimestamp != nil {
-		return idle, nil
-	}
 	state, migration, err := m.readMigration(ctx, crd.Name)
 	if err != nil {
 		return 0, err
+	}
+	if state.ended && !isMigrated(crd) { // the cluster sets storedVersions before its migration ends, but perhaps after crd was read
+		if crd, err = m.readDefinition(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if crd.DeletionTimestamp != nil {
+		return idle, nil
 	}
 	if m.walked.uid != crd.UID {
 		m.walked = seen{}

@@ -35,6 +35,10 @@ func TestStep(t *testing.T) {
 			migrated(s)
 			s.migration = s.migrationOf(time.Now())
 		}, clusterInterval, clusterInterval, []string{"get " + name, "delete " + name, "get " + name, "delete " + name}},
+		"Ended": {"the cluster's migration ends between the two reads, so no object is written again", true, func(s *stub) {
+			s.migration = s.migrationOf(time.Now())
+			s.answer = func(string) error { migrated(s); return nil }
+		}, clusterInterval, clusterInterval, []string{"get " + name, "delete " + name, "get " + name, "delete " + name}},
 	} {
 		t.Run(tc.reason, func(t *testing.T) {
 			s := newStub("w1")
