@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write the expected files")
 const repository = "../.."
 
 // project copies a project of testdata into a module of its own, with the dependencies of this repository, and returns its folder. If the
-// tests run in a workspace, the module is in a workspace too, with the same versions. Beside the folder stays what is built of the module.
+// tests run in a workspace, the module is in a workspace too, with the same versions. What is built of the module stays beside the folder.
 func project(t *testing.T, name string) string {
 	t.Helper()
 	kept, release, err := buildfolder.Open("explore-" + name)

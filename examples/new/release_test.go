@@ -21,8 +21,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/opblocks/opblocks/internal/buildfolder"
 )
 
 // copyChecks returns commands that check a copy of memcached from its folder: nothing is beside it, its code is in order, its tests pass with
@@ -49,13 +47,10 @@ func assertReleased(t *testing.T, copied, version string) {
 	assert.NotContains(t, string(manifest), "go-sql-driver", "another example needs it")
 }
 
-// tools is a program by which the command go runs its tools. It makes go vet read the module that is vetted and the library, and skip the
+// fewFacts is a program by which the command go runs its tools. It makes go vet read the module that is vetted and the library, and skip the
 // 1,100 other dependencies. From those, vet would learn only which functions print by a format or never return. It knows the functions of the
 // standard library that print.
-//
-// It keeps what the linker writes. Programs that are linked from the same packages have the same build ID, so such a program is copied from the
-// last run of the test.
-const tools = `#!/bin/sh
+const fewFacts = `#!/bin/sh
 for last; do :; done
 case "$1 $last" in
 */vet\ -V=full) # the version is a part of the key by which results are cached
@@ -67,17 +62,6 @@ case "$1 $last" in
 		: >"${last%.cfg}.out"
 		exit
 	fi
-	;;
-*/link\ -V=full) ;;
-*/link\ *)
-	for argument; do
-		case "$argument" in -buildid=*) id=$(echo "${argument#*=}" | tr / .) ;; esac
-	done
-	test -e "$LINKED/now/$id" || mv "$LINKED/before/$id" "$LINKED/now" 2>/dev/null || {
-		"$@" && cp "$3" "$LINKED/now/$id.part" && mv "$LINKED/now/$id.part" "$LINKED/now/$id"
-		exit
-	}
-	exec cp "$LINKED/now/$id" "$3"
 	;;
 esac
 exec "$@"
@@ -111,16 +95,15 @@ func release(t *testing.T) *released {
 	cache := strings.TrimSpace(runCommand(t, proxy, nil, "go", "env", "GOMODCACHE"))
 	others := strings.TrimSpace(runCommand(t, proxy, nil, "go", "env", "GOPROXY"))
 	flags := strings.TrimSpace(runCommand(t, proxy, nil, "go", "env", "GOFLAGS"))
-	program := filepath.Join(t.TempDir(), "tools")
-	require.NoError(t, os.WriteFile(program, []byte(tools), 0o755))
+	tools := filepath.Join(t.TempDir(), "tools")
+	require.NoError(t, os.WriteFile(tools, []byte(fewFacts), 0o755))
 	// The commands run without -count: their second run of a test shows the result of the first.
 	flags = regexp.MustCompile(`-count=\S+`).ReplaceAllString(flags, "")
 	r.environment = []string{
 		"GOPROXY=file://" + filepath.ToSlash(proxy) + "," + others, "GONOSUMDB=" + libraryPath + "," + libraryPath + "/*",
 		// With -modcacherw it can be removed. The page's make lint runs go vet. With the timeout of make test, what has passed once is not run again.
 		// Programs without debug information are linked in half the time.
-		"GOFLAGS=" + strings.TrimSpace(flags+" -modcacherw -vet=off -timeout=30m -ldflags=-s -toolexec="+program),
-		"LINKED=" + keepLinked(t),
+		"GOFLAGS=" + strings.TrimSpace(flags+" -modcacherw -vet=off -timeout=30m -ldflags=-s -toolexec="+tools),
 	}
 	t.Cleanup(func() {
 		for _, module := range []string{libraryPath, modulePath} {
@@ -132,24 +115,6 @@ func release(t *testing.T) *released {
 		}
 	})
 	return r
-}
-
-// keepLinked returns the folder in which [tools] keeps programs: in the folder before what the last run has linked or found there, in now what this
-// run does.
-func keepLinked(t *testing.T) (folder string) {
-	t.Helper()
-	folder, release, err := buildfolder.Open("getting-started-linked")
-	require.NoError(t, err)
-	now, before := filepath.Join(folder, "now"), filepath.Join(folder, "before")
-	t.Cleanup(func() {
-		_ = os.RemoveAll(before)
-		release()
-	})
-	require.NoError(t, os.MkdirAll(now, 0o755))
-	require.NoError(t, os.RemoveAll(before))
-	require.NoError(t, os.Rename(now, before))
-	require.NoError(t, os.Mkdir(now, 0o755))
-	return folder
 }
 
 // moduleFiles returns the files of a module, as the command go takes them from a repository.

@@ -69,7 +69,8 @@ func (s *Jobs[T]) list(ctx context.Context, o *owner, last string) ([]run, error
 		return nil, err
 	}
 	var runs []run
-	for cached := range jobs { // if the event of a write comes after the list, a write that follows from the older Job is refused
+	// If the event of our last write of a Job came after the list, the older Job is used. The API server refuses a write that follows from it.
+	for cached := range jobs {
 		runs = s.appendRun(runs, o, s.writes.Newer(s.writes.Unseen(cached, client.ObjectKeyFromObject(cached)), cached))
 	}
 	if !slices.ContainsFunc(runs, func(r run) bool { return r.job.Name == last }) {

@@ -114,7 +114,7 @@ func (m *migrator) step(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if state.ended && !isMigrated(crd) { // the cluster sets storedVersions before its migration ends, but perhaps after crd was read
+	if state.ended && !isMigrated(crd) { // the cluster may have set storedVersions, and then ended its migration, after crd was read
 		if crd, err = m.readDefinition(ctx); err != nil {
 			return 0, err
 		}

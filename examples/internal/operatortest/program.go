@@ -20,8 +20,7 @@ import (
 // Program is the program of an example. It runs with the permissions of the operator's ServiceAccount.
 type Program struct{ path, kubeconfig string }
 
-// Build compiles the program of the example, and gives it the permissions of the operator. If there are edits, the program is of another
-// version.
+// Build compiles the program of the example, which runs with the permissions of the operator. The edits make another version of the program.
 func (i *Installation) Build(t testing.TB, edits ...launch.SourceEdit) *Program {
 	t.Helper()
 	folder := t.TempDir()
