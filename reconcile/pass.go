@@ -279,7 +279,7 @@ func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 		p.engine.status.SetHandled(p.object.obj, p.asked.value)
 	}
 	p.saveStatus(ctx, observed)
-	if !quiet || p.retry != (retry{}) || versionOf(p.object.before) != version || p.object.before.GetDeletionTimestamp() != nil {
+	if !quiet || p.retry != (retry{}) || versionOf(p.object.before) != version {
 		version = quietVersion{}
 	}
 	p.engine.memory.setQuiet(p.object.name, version)
