@@ -57,8 +57,8 @@ func shopSet() *ChildSet[*Shop] {
 	return Ensure(image, size, shards, server).RemoveInOrder()
 }
 
-// TestChildrenSurviveEveryFault tries the faults at the creation of a shop only in the scenario "Made". It tries the faults at its deletion
-// in all but "Changed".
+// TestChildrenSurviveEveryFault tries the faults at the creation of a shop only in the scenario "Made", and the faults at its deletion in
+// "Made" and "Lost". "Changed" leaves nothing else to clean up, so it does not delete the shop.
 func TestChildrenSurviveEveryFault(t *testing.T) {
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}, Data: map[string]string{"image": "server:1"}}
 	created, deleted := reconciletest.Create(newShop(withShards(2))), reconciletest.Delete(newShop())
@@ -70,7 +70,6 @@ func TestChildrenSurviveEveryFault(t *testing.T) {
 			changeShop(withShards(3)),
 			reconciletest.Change(settings, func(m *corev1.ConfigMap) { m.Data["image"] = "server:2" }),
 			changeShop(withShards(1)),
-			deleted.WithoutFaults(),
 		},
 		"Lost": {
 			created.WithoutFaults(),

@@ -46,7 +46,6 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Change(common(""), func(m *corev1.ConfigMap) { m.Data["maxmemory"] = "2mb" }),
 			reconciletest.Wait(time.Minute), // while settings are missing, no pods are replaced
 			reconciletest.Delete(common("")),
-			reconciletest.Delete(sample()).WithoutFaults(),
 		},
 		"password": {
 			reconciletest.Create(sample()).WithoutFaults(),
@@ -70,7 +69,6 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Wait(time.Hour),
 			reconciletest.Wait(time.Minute), // the run is recorded before the schedule goes
 			set(func(s *storev1alpha1.CacheSpec) { s.Backup, s.KeepBackups = nil, false }),
-			reconciletest.Delete(sample()).WithoutFaults(),
 		},
 		"backup from now on": {
 			reconciletest.Create(sample()).WithoutFaults(),
