@@ -1,13 +1,17 @@
 package finalizers_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/opblocks/opblocks/finalizers"
 )
@@ -248,6 +252,21 @@ func TestRemove(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client decodes the answer into the object that it was given. What the answer lacks stays in the object: a list, or a field of a list's item.
+func TestRemoveTakesListsFromTheAnswer(t *testing.T) {
+	c := interceptor.NewClient(newFake(user(account)), interceptor.Funcs{
+		Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
+			return json.Unmarshal([]byte(`{"metadata": {"resourceVersion": "2000", "managedFields": [{"manager": "operator"}]}}`), obj)
+		},
+	})
+	obj := read(t, c)
+	obj.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", Subresource: "status"}}
+	_, err := finalizers.Remove(t.Context(), c, obj, account)
+	require.NoError(t, err)
+	require.Empty(t, obj.Finalizers)
+	require.Equal(t, []metav1.ManagedFieldsEntry{{Manager: "operator"}}, obj.ManagedFields)
 }
 
 func TestRemoveLastDuringDeletion(t *testing.T) {
