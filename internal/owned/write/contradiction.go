@@ -66,10 +66,8 @@ func Resolve(ctx context.Context, d *owned.Desired, live *unstructured.Unstructu
 
 // replace sends a JSON patch that replaces parts of the live object.
 func replace(ctx context.Context, d *owned.Desired, patch []byte, options ...client.PatchOption) (client.Object, error) {
-	answer := d.Kind.Empty()
-	answer.SetNamespace(d.Object.GetNamespace())
-	answer.SetName(d.Object.GetName())
-	if err := jsonPatch(ctx, d, answer, patch, options...); err != nil {
+	answer, err := jsonPatch(ctx, d, patch, options...)
+	if err != nil {
 		return nil, fmt.Errorf("replace fields of %s that contradict it: %w", d, WithoutValues(duplicateNodePortAsInvalid(err)))
 	}
 	return answer, nil

@@ -101,10 +101,8 @@ func tryTree(ctx context.Context, d *owned.Desired, live *unstructured.Unstructu
 	if err != nil {
 		return nil, fmt.Errorf("fields of %s: %w", d, err)
 	}
-	answer := d.Kind.Empty()
-	answer.SetNamespace(d.Object.GetNamespace())
-	answer.SetName(d.Object.GetName())
-	if err := jsonPatch(ctx, d, answer, patch, client.DryRunAll); err != nil {
+	answer, err := jsonPatch(ctx, d, patch, client.DryRunAll)
+	if err != nil {
 		return nil, fmt.Errorf("apply %s: %w", d, WithoutValues(duplicateNodePortAsInvalid(err)))
 	}
 	return answer, nil

@@ -55,7 +55,7 @@ func migrate(ctx context.Context, d *owned.Desired) (client.Object, error) {
 		return nil, err
 	}
 	if live.GetUID() == "" && len(live.GetManagedFields()) == 0 {
-		return live, migrateHidden(ctx, d, live)
+		return migrateHidden(ctx, d, live)
 	}
 	manager := string(d.Owner.FieldManager)
 	former := sets.New(d.Options.FormerManagers...).Insert(manager)
@@ -66,10 +66,11 @@ func migrate(ctx context.Context, d *owned.Desired) (client.Object, error) {
 	if patch == nil {
 		return live, nil
 	}
-	if err := jsonPatch(ctx, d, live, patch); err != nil {
+	answer, err := jsonPatch(ctx, d, patch)
+	if err != nil {
 		return nil, fmt.Errorf("take over the fields of %s: %w", d, WithoutValues(err))
 	}
-	return live, nil
+	return answer, nil
 }
 
 // migrateHidden does the same as migrate for the fake client of controller-runtime, which tracks managed fields and does not return them by
@@ -77,11 +78,11 @@ func migrate(ctx context.Context, d *owned.Desired) (client.Object, error) {
 // fake client, because somebody may have cleared them on an API server.
 //
 // If nobody else has applied the object since the POST, the entry of the POST is the first of the managed fields.
-func migrateHidden(ctx context.Context, d *owned.Desired, live client.Object) error {
+func migrateHidden(ctx context.Context, d *owned.Desired, live client.Object) (client.Object, error) {
 	const entry = "/metadata/managedFields/0/"
 	last := record.LastAppliedOf(live)
 	if last.Method == record.ByOthers && len(d.Options.FormerManagers) == 0 {
-		return nil // this operator has written no field
+		return live, nil // this operator has written no field
 	}
 	err := errors.New("the fields of a former manager are not known")
 	if last.Method == record.ByCreate {
@@ -91,18 +92,21 @@ func migrateHidden(ctx context.Context, d *owned.Desired, live client.Object) er
 			{Op: "replace", Path: entry + "operation", Value: metav1.ManagedFieldsOperationApply},
 		})
 		if encodeErr != nil {
-			return encodeErr
+			return nil, encodeErr
 		}
-		err = jsonPatch(ctx, d, live, patch)
+		var answer client.Object
+		if answer, err = jsonPatch(ctx, d, patch); err == nil {
+			return answer, nil
+		}
 	}
 	var refusal apierrors.APIStatus
 	switch {
-	case err == nil, plan.IsInvalid(err): // if the patch is refused as invalid, the apply is refused too
-		return nil
+	case plan.IsInvalid(err): // the apply is refused too
+		return live, nil
 	case errors.As(err, &refusal):
-		return fmt.Errorf("take over the fields of %s: %w", d, WithoutValues(err))
+		return nil, fmt.Errorf("take over the fields of %s: %w", d, WithoutValues(err))
 	}
-	return fmt.Errorf("take over the fields of %s, since fields that are not desired any more would stay: the client returns no managed fields: "+
+	return nil, fmt.Errorf("take over the fields of %s, since fields that are not desired any more would stay: the client returns no managed fields: "+
 		"build a fake client with the option WithReturnManagedFields: %w", d, err)
 }
 

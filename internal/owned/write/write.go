@@ -138,16 +138,25 @@ func withoutNulls(body []byte, refusal error) []byte {
 
 // applyPatch sends a forced server-side apply, and returns the API server's answer.
 func applyPatch(ctx context.Context, d *owned.Desired, body []byte, manager client.FieldOwner, options ...client.PatchOption) (client.Object, error) {
-	answer := d.Kind.Empty()
-	answer.SetNamespace(d.Object.GetNamespace())
-	answer.SetName(d.Object.GetName())
+	answer := emptyAnswer(d)
 	err := d.Owner.Client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, body), append(options, manager, client.ForceOwnership)...)
 	return answer, err
 }
 
-// jsonPatch sends a JSON patch of the live object, and replaces live by the API server's answer.
-func jsonPatch(ctx context.Context, d *owned.Desired, live client.Object, patch []byte, options ...client.PatchOption) error {
-	return d.Owner.Client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), append(options, d.Owner.FieldManager)...)
+// jsonPatch sends a JSON patch, and returns the API server's answer.
+func jsonPatch(ctx context.Context, d *owned.Desired, patch []byte, options ...client.PatchOption) (client.Object, error) {
+	answer := emptyAnswer(d)
+	err := d.Owner.Client.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch), append(options, d.Owner.FieldManager)...)
+	return answer, err
+}
+
+// emptyAnswer returns an object with only the name, for the answer to a patch. The answer is decoded into it: if it had fields that the
+// answer lacks, they would stay.
+func emptyAnswer(d *owned.Desired) client.Object {
+	answer := d.Kind.Empty()
+	answer.SetNamespace(d.Object.GetNamespace())
+	answer.SetName(d.Object.GetName())
+	return answer
 }
 
 // unknownFieldAsInvalid turns a 500 into a 422 if an apply has sent a field that the API server does not know: the object is invalid, and
@@ -237,10 +246,8 @@ func RecordRewritten(ctx context.Context, d *owned.Desired, answer client.Object
 	if err != nil {
 		return answer
 	}
-	recorded := d.Kind.Empty()
-	recorded.SetNamespace(answer.GetNamespace())
-	recorded.SetName(answer.GetName())
-	if err := jsonPatch(ctx, d, recorded, patch); err != nil {
+	recorded, err := jsonPatch(ctx, d, patch)
+	if err != nil {
 		return answer
 	}
 	return recorded
