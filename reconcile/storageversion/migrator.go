@@ -110,6 +110,9 @@ func (m *migrator) step(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	if crd.DeletionTimestamp != nil {
+		return idle, nil
+	}
 	state, migration, err := m.readMigration(ctx, crd.Name)
 	if err != nil {
 		return 0, err
@@ -118,9 +121,6 @@ func (m *migrator) step(ctx context.Context) (time.Duration, error) {
 		if crd, err = m.readDefinition(ctx); err != nil {
 			return 0, err
 		}
-	}
-	if crd.DeletionTimestamp != nil {
-		return idle, nil
 	}
 	if m.walked.uid != crd.UID {
 		m.walked = seen{}

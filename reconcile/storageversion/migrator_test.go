@@ -13,6 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestStep proves which requests two steps of a new process send, and when the next step follows. The first step waits until all
@@ -35,6 +36,7 @@ func TestStep(t *testing.T) {
 			migrated(s)
 			s.migration = s.migrationOf(time.Now())
 		}, clusterInterval, clusterInterval, []string{"get " + name, "delete " + name, "get " + name, "delete " + name}},
+		"Deleted": {"the objects are deleted with their definition", true, func(s *stub) { s.crd.DeletionTimestamp = new(metav1.Now()) }, idle, idle, nil},
 		"Ended": {"the cluster's migration ends between the two reads, so no object is written again", true, func(s *stub) {
 			s.migration = s.migrationOf(time.Now())
 			s.answer = func(string) error { migrated(s); return nil }
