@@ -140,32 +140,32 @@ func (a *applier[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
 // createAll creates the things that are missing. Before the first creation, all of them are recorded in the status. later is the error with
 // which the step waits until the API shows a created thing. begunEarlier is true if an earlier pass has begun one of these creations.
 func (a *applier[T, S]) createAll(ctx context.Context) (later error, begunEarlier bool, err error) {
-	wasPending := map[string]bool{} // by the key of the creation: an earlier pass has begun it
+	begun := map[string]*Reference{} // by the key of the creation: the record if an earlier pass has begun it, or else nil
 	for _, f := range a.found {
 		if !f.missing {
 			continue
 		}
-		pending, err := a.prepare(f.key)
+		earlier, err := a.prepare(f.key)
 		switch _, isLate := errors.AsType[*creatingError](err); {
 		case isLate:
 			later, begunEarlier = err, true
 		case err != nil:
 			return nil, false, err
 		default:
-			wasPending[f.key] = pending
+			begun[f.key] = earlier
 		}
 	}
 	for i, f := range a.found {
-		pending, isPrepared := wasPending[f.key]
+		earlier, isPrepared := begun[f.key]
 		if !isPrepared {
 			continue
 		}
-		begunEarlier = begunEarlier || a.mayRepeat(pending)
-		err := a.create(ctx, f, pending)
+		begunEarlier = begunEarlier || a.mayRepeat(earlier)
+		err := a.create(ctx, f, earlier)
 		if _, isLate := errors.AsType[*creatingError](err); isLate {
 			later = err
 		} else if err != nil {
-			a.unprepare(a.found[i+1:], wasPending)
+			a.unprepare(a.found[i+1:], begun)
 			return nil, false, err
 		}
 	}
@@ -174,63 +174,77 @@ func (a *applier[T, S]) createAll(ctx context.Context) (later error, begunEarlie
 
 // mayRepeat reports whether a creation may repeat an earlier one with the same token. Then the API creates nothing, and the thing has the
 // state that was desired at the earlier creation.
-func (a *applier[T, S]) mayRepeat(wasPending bool) bool {
-	return wasPending && a.resource.Identity == ByToken
+func (a *applier[T, S]) mayRepeat(earlier *Reference) bool {
+	return earlier != nil && a.resource.Identity == ByToken
 }
 
-// unprepare removes the records of creations that are not sent because an earlier one has failed. Records from
-// earlier passes stay.
-func (a *applier[T, S]) unprepare(unsent []*candidate[S], wasPending map[string]bool) {
+// unprepare undoes prepare for creations that are not sent because an earlier one has failed.
+func (a *applier[T, S]) unprepare(unsent []*candidate[S], begun map[string]*Reference) {
 	for _, f := range unsent {
-		if pending, isPrepared := wasPending[f.key]; isPrepared && !pending {
-			a.ledger.remove(f.key)
+		if earlier, isPrepared := begun[f.key]; isPrepared {
+			a.undoPrepare(f.key, earlier)
 		}
 	}
 }
 
-// prepare records a thing before its creation. It returns an error if an earlier creation may have had an effect that the API does not
-// show yet.
-func (a *applier[T, S]) prepare(key string) (wasPending bool, err error) {
+// undoPrepare puts back the record from before prepare, since nothing was created.
+func (a *applier[T, S]) undoPrepare(key string, earlier *Reference) {
+	if earlier == nil {
+		a.ledger.remove(key)
+		return
+	}
+	a.ledger.set(*earlier)
+}
+
+// prepare records a thing before its creation. If an earlier pass has begun the creation, it returns that pass's record. It returns an error
+// if an earlier creation may have had an effect that the API does not show yet.
+func (a *applier[T, S]) prepare(key string) (earlier *Reference, err error) {
 	ref, recorded := a.ledger.get(key)
-	wasPending = recorded && ref.Pending
+	if recorded && ref.Pending {
+		earlier = new(ref)
+	}
 	switch now := a.resource.Clock.Now(); {
 	case a.outside.isUnknown(ref):
-		return wasPending, unknown(ref)
+		return earlier, unknown(ref)
 	case ref.Since != nil && now.Before(ref.Since.Add(a.resource.Grace)):
-		return wasPending, &creatingError{ref, ref.Since.Add(a.resource.Grace).Sub(now)}
-	case !wasPending || ref.ID != "": // nothing is recorded, or a recorded thing is gone
+		return earlier, &creatingError{ref, ref.Since.Add(a.resource.Grace).Sub(now)}
+	case earlier == nil || ref.ID != "": // nothing is recorded, or a recorded thing is gone
 		ref = Reference{Key: key, Pending: true, Since: new(metav1.NewTime(now))}
 		if a.resource.Identity == ByToken {
 			ref.Token = rand.Text()
 		}
 		a.ledger.set(ref)
 		a.ledger.record.Issued, a.ledger.record.Published = "", ""
+	case a.resource.Grace > 0: // the creation is repeated, and the API may show its effect late again
+		ref.Since = new(metav1.NewTime(now))
+		a.ledger.set(ref)
 	}
 	a.ledger.record.Version = "" // unknown until the API has answered
-	return wasPending, nil
+	return earlier, nil
 }
 
 // create creates a thing that was recorded by prepare.
-func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], wasPending bool) error {
+func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], earlier *Reference) error {
 	if err := a.ledger.checkpoint(ctx); err != nil {
 		return err
 	}
 	ref, _ := a.ledger.get(f.key)
+	begun := metav1.NewTime(a.resource.Clock.Now())
 	id, err := a.outside.create(ctx, ref, a.desired)
 	switch {
 	case errors.Is(err, ErrExists):
-		return a.existsAlready(ctx, f, wasPending)
+		return a.existsAlready(ctx, f, earlier != nil)
 	case err != nil:
-		if calls.IsRefused(err) && !wasPending {
-			a.ledger.remove(f.key)
+		if calls.IsRefused(err) {
+			a.undoPrepare(f.key, earlier)
 		}
 		return err
 	}
-	ref.ID, ref.Pending = id, a.resource.Grace > 0
+	ref.ID, ref.Pending, ref.Since = id, a.resource.Grace > 0, &begun
 	if a.ledger.set(ref); ref.Pending {
 		return &creatingError{ref, min(a.resource.Grace, firstLook)}
 	}
-	if a.mayRepeat(wasPending) {
+	if a.mayRepeat(earlier) {
 		return a.lookAtRepeated(ctx, f)
 	}
 	return a.lookAgain(ctx, f)

@@ -31,7 +31,7 @@ type Reference struct {
 	// +optional
 	Adopted bool `json:"adopted,omitempty"`
 
-	// Since is when the creation was begun.
+	// Since is when the creation was begun, or repeated after an error.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 }

@@ -58,6 +58,63 @@ func TestRepeatedCreation(t *testing.T) {
 	}
 }
 
+// TestTimeOfRepeatedCreation: a creation does not reach the API, and is repeated two minutes later. For how long the API may not show the
+// thing is counted from the repetition.
+func TestTimeOfRepeatedCreation(t *testing.T) {
+	unreachable := errors.New("unreachable")
+	for name, tc := range map[string]struct {
+		reason        string
+		identity      external.Identity
+		grace         time.Duration
+		before, after error // the errors of the repetition: before has no effect, after loses the answer
+		deleted       bool  // the object is deleted while the API does not show the thing
+	}{
+		"NotShown":      {reason: "It is not created a second time.", identity: external.ByToken, grace: time.Minute},
+		"Refused":       {reason: "What was refused had no effect, so the next try need not wait.", identity: external.ByToken, grace: time.Minute, before: external.Throttled(time.Second, errors.New("429"))},
+		"Deleted":       {reason: "The API may be behind, so the thing is deleted in any case.", identity: external.ByKey, deleted: true},
+		"DeletedAsLost": {reason: "The cleanup waits until the API shows the thing.", identity: external.ByKey, grace: time.Minute, after: errors.New("lost"), deleted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, tc.identity, func(r *external.Resource[*Account, entry]) {
+				r.Grace, r.DeletesAtOnce = tc.grace, true
+			})
+			before, after, creations := unreachable, error(nil), 0
+			e.api.fail = func(call string) (error, error) {
+				if strings.HasPrefix(call, "create ") {
+					creations++
+					return before, after
+				}
+				return nil, nil
+			}
+			e.try()
+			e.later(2 * time.Minute)
+			before, after = tc.before, tc.after
+			e.try()
+			if before != nil {
+				before = nil
+				e.later(2 * time.Second) // the API asked for a second
+				e.try()
+			}
+			require.Len(t, e.api.entries, 1, tc.reason)
+			e.api.hidden, after, creations = true, nil, 0
+			if tc.deleted {
+				require.NoError(t, e.Delete(t.Context(), e.object))
+			}
+			e.try()
+			e.api.hidden = false
+			e.later(30 * time.Second)
+			reason := e.try()
+			require.Zero(t, creations, tc.reason)
+			if tc.deleted {
+				require.Empty(t, e.api.entries, tc.reason)
+				return
+			}
+			require.Contains(t, reason, "Succeeded", tc.reason)
+			require.Len(t, e.api.entries, 1)
+		})
+	}
+}
+
 // TestUnsentCreations: an object has several keys, and all creations are recorded before the first is sent. The first one fails, so
 // the others are not sent.
 func TestUnsentCreations(t *testing.T) {

@@ -56,12 +56,17 @@ func (f *References) RandomPlaces() []string {
 
 // Points returns the points of the run without faults. Their names do not contain the random parts of names of objects.
 func (f *References) Points() []plan.Point {
-	points, count := slices.Clone(f.Baseline.Points), map[string]int{}
+	type part struct {
+		name   string
+		action int
+	}
+	points, count, since := slices.Clone(f.Baseline.Points), map[string]int{}, map[part]int{}
 	for i := range points {
 		p := &points[i]
 		if name := f.NameAt(p.Name, p.Object); name != p.Name {
 			count[name]++
-			p.Name, p.Nth = name, count[name]
+			since[part{name, p.Since.Action}]++
+			p.Name, p.Nth, p.Since.Nth = name, count[name], since[part{name, p.Since.Action}]
 		}
 	}
 	return points
