@@ -464,9 +464,9 @@ func TestRunHangsAfterAFault(t *testing.T) {
 				mu.Unlock()
 				return ctrl.Result{}, nil
 			}
-		}, reconciletest.Create(shop())), 3*time.Second)
+		}, painted("red", "blue")...), 3*time.Second)
 		require.NotEmpty(t, report.Failures)
-		assert.Len(t, report.Failures[0].Faults, 1)
+		assert.Len(t, report.Failures[0].Faults, 1, "only the fault that has happened")
 		assert.Contains(t, report.String(), "the run hangs: ")
 		assert.Contains(t, report.String(), "replay it: ")
 		require.Error(t, report.Unfinished)

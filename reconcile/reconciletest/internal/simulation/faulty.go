@@ -32,11 +32,15 @@ func (e *explorer) runAll(all [][]plan.Fault, try func(faults []plan.Fault)) {
 	workers.Wait()
 }
 
-// tryShared does the run that the faults share. If it fails, or if one of the faults does not happen in it, each of them is tried alone.
+// tryShared does the run that the faults share. If it fails, or if one of the faults does not happen in it, each of them is tried alone. If
+// it hangs, no other run can begin.
 func (e *explorer) tryShared(faults []plan.Fault) {
 	r := e.runOne(faults, len(faults))
 	switch {
 	case r == nil:
+	case r.Hung && len(r.Injected) > 0:
+		r.Faults = r.Injected
+		e.add(r, false)
 	case len(faults) > 1 && !r.Hung && (r.Err != nil || len(r.Injected) < len(faults)):
 		e.tryAlone(faults, r)
 	default:

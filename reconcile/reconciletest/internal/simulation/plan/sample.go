@@ -36,7 +36,7 @@ func Shuffled(faults []Fault, seed uint64) []Fault {
 	return all
 }
 
-// Single is a fault that was survived, and the points after it at which a second fault can be injected. There are thousands of Singles, so
+// Single is a fault that was tried, and the points after it at which a second fault can be injected. There are thousands of Singles, so
 // a Single holds no requests and no objects.
 type Single struct {
 	fault   Fault
@@ -51,7 +51,7 @@ type place struct {
 }
 
 // NewSingle returns the Single of a fault. points are all points of a run with the fault. tried returns the kinds of faults to try at a
-// point. A second fault happens before other faults can share the run: see [Share].
+// point. A second fault must come while the operator recovers: other faults share the run with the first one (see [Share]).
 func NewSingle(fault Fault, points []Point, tried func(p *Point) []kinds.Fault) Single {
 	s := Single{fault: fault}
 	injected := false

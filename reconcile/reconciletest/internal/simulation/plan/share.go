@@ -55,7 +55,7 @@ func (r *shared) hasRoomFor(f *Fault) bool {
 	return true
 }
 
-// before reports whether a fault is over, with all its traces, before the other one can happen.
+// before reports whether a fault is over before the other one can happen, and leaves room for it.
 func before(f, other *Fault) bool {
 	return !kinds.RuleOf(f.Kind).IsLast() && lastAction(f) < other.Since.Action
 }

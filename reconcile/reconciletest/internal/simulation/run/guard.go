@@ -1,9 +1,11 @@
 package run
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/bubble"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/plan"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
@@ -33,14 +35,15 @@ func (g *guarded) step() {
 	}
 }
 
-// trace returns what has happened in the run so far. If the run hangs while it holds its lock, the trace is empty.
-func (g *guarded) trace() *trace.Trace {
+// happened returns what has happened in the run so far, and the faults that were injected. If the run hangs while it holds its lock, both are
+// empty.
+func (g *guarded) happened() (*trace.Trace, []plan.Fault) {
 	w := g.world.Load()
 	if w == nil || !w.Mu.TryLock() {
-		return &trace.Trace{}
+		return &trace.Trace{}, nil
 	}
 	defer w.Mu.Unlock()
-	return w.Trace.Snapshot()
+	return w.Trace.Snapshot(), slices.Clone(w.Plan.Injected)
 }
 
 // hang returns why the run does not go on, what to do about it, and the stacks of its goroutines.
