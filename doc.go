@@ -29,7 +29,7 @@
 //   - [github.com/opblocks/opblocks/reconcile/storageversion] writes stored objects in the storage version, so that an old version
 //     of a custom resource can be removed.
 //   - [github.com/opblocks/opblocks/reconcile/reconciletest] tests an operator: it runs a scenario on an API server in
-//     memory, with each fault at each point where that can strike. For ordinary tests it records the requests.
+//     memory, once for each fault at each point where that can strike. For ordinary tests it records the requests.
 //   - [github.com/opblocks/opblocks/reconcile/reconciletest/fakeapi] stands in for an API outside of the cluster in such a test.
 //   - [github.com/opblocks/opblocks/reconcile/reconciletest/controlplane] starts a real control plane for tests, with or without
 //     controllers and simulated nodes. The command cmd/controlplane starts one for a shell.

@@ -15,8 +15,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestExplorationBudget explores the operator with opblocks, and checks how many runs that takes and how much a fault allocates, which decides
-// how long it takes. It logs the processor time of a fault.
+// TestExplorationBudget explores the operator with opblocks, and checks how many runs that takes and how much a run allocates, which decides how
+// long it takes. It logs the processor time of a run.
 func TestExplorationBudget(t *testing.T) {
 	scenario := reconciletest.Scenario{
 		Scheme: newScheme(), CRDs: []string{"api"},
@@ -39,10 +39,10 @@ func TestExplorationBudget(t *testing.T) {
 	report := reconciletest.Explore(t, scenario)
 	used := userTime(t) - begun
 	runtime.ReadMemStats(&after)
-	perFault := (after.TotalAlloc - before.TotalAlloc) / uint64(report.Singles)
-	t.Logf("%d runs for %d faults, %d KiB and %s of user time for each fault", report.Runs, report.Singles, perFault>>10, used/time.Duration(report.Singles))
-	assert.LessOrEqual(t, report.Runs, 150, "two runs must not show the same, and faults share runs")
-	assert.LessOrEqual(t, perFault>>10, uint64(3000), "KiB a fault; measured: 2,700, more when the machine is busy")
+	perRun := (after.TotalAlloc - before.TotalAlloc) / uint64(report.Runs)
+	t.Logf("%d runs, %d KiB and %s of user time each", report.Runs, perRun>>10, used/time.Duration(report.Runs))
+	assert.LessOrEqual(t, report.Runs, 290, "two runs must not show the same")
+	assert.LessOrEqual(t, perRun>>10, uint64(5000), "KiB a run; measured: 4,500 to 4,900, more when the machine is busy")
 }
 
 // userTime returns the user time of the test program.

@@ -226,6 +226,7 @@ func (a *applier[T, S]) prepare(key string) (earlier *Reference, err error) {
 // create creates a thing that was recorded by prepare.
 func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], earlier *Reference) error {
 	if err := a.ledger.checkpoint(ctx); err != nil {
+		a.undoPrepare(f.key, earlier)
 		return err
 	}
 	ref, _ := a.ledger.get(f.key)

@@ -219,11 +219,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 				edits = append(edits, several)
 			}
 			s := scenario(tc.identity, tc.existing, tc.others, tc.actions, edits...)
-			switch name {
-			case "swapped": // with two faults both changes may come at once, and then the order of the passes says who gets a key first
-			default:
-				s.Options.Pairs = 20
-			}
+			s.Options.Pairs = 20
 			switch name {
 			case "retained":
 				s.Options.SkipFindings = []reconciletest.FindingKind{reconciletest.Findings.LeavesOutside}

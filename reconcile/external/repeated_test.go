@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/opblocks/opblocks/reconcile/external"
 )
@@ -111,6 +112,51 @@ func TestTimeOfRepeatedCreation(t *testing.T) {
 			}
 			require.Contains(t, reason, "Succeeded", tc.reason)
 			require.Len(t, e.api.entries, 1)
+		})
+	}
+}
+
+// TestCheckpointFails: the write of the status before a creation fails, so the creation is not sent. The next try sends it at once.
+func TestCheckpointFails(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		identity external.Identity
+		repeated bool // an earlier creation has not reached the API
+	}{
+		"First":    {"It is known that nothing was created, though the API finds nothing by a key.", external.ByID, false},
+		"Repeated": {"The time of the earlier try counts.", external.ByToken, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, tc.identity, func(r *external.Resource[*Account, entry]) { r.Grace = time.Minute })
+			writes, fails := 0, false
+			e.Client = interceptor.NewClient(e.Client.(client.WithWatch), interceptor.Funcs{
+				SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, o ...client.SubResourcePatchOption) error {
+					if writes++; fails && writes == 1 {
+						return errors.New("no leader")
+					}
+					return c.SubResource(sub).Patch(ctx, obj, p, o...)
+				},
+			})
+			e.restart()
+			var unreachable error
+			e.api.fail = func(call string) (before, after error) {
+				if strings.HasPrefix(call, "create ") {
+					return unreachable, nil
+				}
+				return nil, nil
+			}
+			if tc.repeated {
+				unreachable = errors.New("unreachable")
+				e.try()
+				e.later(2 * time.Minute)
+				unreachable = nil
+			}
+			writes, fails = 0, true
+			require.Contains(t, e.try(), "no leader", tc.reason)
+			require.Empty(t, e.api.entries)
+			fails = false
+			e.try()
+			require.Len(t, e.api.entries, 1, tc.reason)
 		})
 	}
 }

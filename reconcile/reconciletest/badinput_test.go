@@ -464,9 +464,9 @@ func TestRunHangsAfterAFault(t *testing.T) {
 				mu.Unlock()
 				return ctrl.Result{}, nil
 			}
-		}, painted("red", "blue")...), 3*time.Second)
+		}, reconciletest.Create(shop())), 3*time.Second)
 		require.NotEmpty(t, report.Failures)
-		assert.Len(t, report.Failures[0].Faults, 1, "only the fault that has happened")
+		assert.Len(t, report.Failures[0].Faults, 1)
 		assert.Contains(t, report.String(), "the run hangs: ")
 		assert.Contains(t, report.String(), "replay it: ")
 		require.Error(t, report.Unfinished)

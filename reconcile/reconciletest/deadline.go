@@ -86,24 +86,24 @@ func endOf(start time.Time, budget time.Duration, deadline time.Time) (end time.
 	return last, fmt.Errorf("it ends %s before its deadline: %s", margin.Round(time.Second), moreTime)
 }
 
-// leaveOut notes why faults were left out. That is a failure only if not even the runs without faults were done, or if a run hangs: on a slow
+// leaveOut notes why runs were left out. That is a failure only if not even the runs without faults were done, or if a run hangs: on a slow
 // machine a sound operator must not fail. reason is what endOf returned. unfinished names a run that the deadline has ended, and hung
 // says that a run hangs. half is true if the exploration had only half of the time until the test's deadline.
 func (r *Report) leaveOut(budget time.Duration, reason error, unfinished string, hung, half bool) {
 	switch {
 	case hung && r.Late > 0:
-		r.Unfinished = fmt.Errorf("not finished: %s left out, since a run hangs, and nothing but the end of the program can end it", text.Plural(r.Late, "fault"))
+		r.Unfinished = fmt.Errorf("not finished: %s left out, since a run hangs, and nothing but the end of the program can end it", text.Plural(r.Late, "run"))
 		return
 	case unfinished != "" && r.Singles == 0: // the time ended before the first run with a fault
 		r.Unfinished = fmt.Errorf("not finished: its deadline came too early: set a longer one with go test -timeout, or divide the scenario: "+
 			"there is one run without faults for each of its first actions\n%s", unfinished)
 	case unfinished != "":
-		r.late = fmt.Sprintf("%s left out: the deadline came: %s\n%s", text.Plural(r.Late, "fault"), moreTime, unfinished)
+		r.late = fmt.Sprintf("%s left out: the deadline came: %s\n%s", text.Plural(r.Late, "run"), moreTime, unfinished)
 	case r.Late == 0:
 	case reason == nil:
 		r.budget = budget
 	default:
-		r.late = fmt.Sprintf("%s left out: %s", text.Plural(r.Late, "fault"), reason)
+		r.late = fmt.Sprintf("%s left out: %s", text.Plural(r.Late, "run"), reason)
 	}
 	if !half {
 		return

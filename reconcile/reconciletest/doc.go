@@ -1,5 +1,5 @@
 // Package reconciletest tests whether an operator survives faults. It runs a short scenario on an API server in memory,
-// first without faults, and then with each fault at each point of that run where it can happen.
+// first without faults, and then once for each fault at each point of that run where it can happen.
 //
 //	reconciletest.Explore(t, reconciletest.Scenario{
 //		Scheme: scheme, CRDs: []string{"../config/crd/bases"},

@@ -10,8 +10,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/run"
 )
 
-// Explore runs the scenario without faults, and then with each fault at each point of that run where it can happen. Faults after different
-// actions share runs. If such a run fails, each of its faults gets a run of its own. Explore marks the test as failed, and logs the failure with the shortest trace, if the operator does not reach the same state,
+// Explore runs the scenario without faults, and then once for each fault at each point of that run where it can happen. It
+// marks the test as failed, and logs the failure with the shortest trace, if the operator does not reach the same state,
 // does not become quiet, or breaks another rule of the package. It also fails the test if the test's deadline comes before
 // the runs without faults are done: see [Report.Unfinished]. It returns the report in any case.
 //

@@ -20,19 +20,18 @@ type Options struct {
 	// starts. With it, [AssertRole] says which rights no run without faults needs.
 	WithoutFaults bool
 
-	// Limit is the largest number of faults that are tried. If more are possible, a random sample is taken, with the same number of
+	// Limit is the largest number of runs with one fault. If more are possible, a random sample is taken, with the same number of
 	// faults of each kind, as far as there are enough. The report prints how many were possible, and the seed of the sample. 0: the
 	// number is not limited; with go test -short the limit is 100.
 	Limit int
 
-	// Pairs is the largest number of runs with a pair of faults: a fault, and a second one while the operator recovers from the first,
-	// before the user's next action. If more are possible, a random sample is taken. They are done only if all single faults were survived.
-	// 0: none.
+	// Pairs is the largest number of runs with two faults. If more are possible, a random sample is taken. They are done only if all
+	// single faults were survived. 0: none.
 	Pairs int
 
 	// Budget is how long the exploration may take in real time. When the budget is used up, no further run begins. Faults
-	// are tried in a random order in which the kinds take turns, so the faults that were tried are roughly a sample like the
-	// sample of Limit. The report prints how many were left out. 0: the time is not limited.
+	// are tried in a random order in which the kinds take turns, so the faults that were tried are a sample like the sample
+	// of Limit. The report prints how many were left out. 0: the time is not limited.
 	//
 	// Without a budget the exploration ends shortly before the deadline of the test, which go test sets with -timeout: see
 	// [Report.Unfinished].
@@ -73,7 +72,7 @@ const replayVariable = "RECONCILETEST_REPLAY"
 // shortLimit is the Limit with -short.
 const shortLimit = 100
 
-// limit returns the largest number of faults that are tried.
+// limit returns the largest number of runs with one fault.
 func (o *Options) limit() int {
 	switch {
 	case o.Limit > 0:

@@ -29,10 +29,10 @@ func newProgress() *simulation.Progress {
 // isSampled reports whether not all single faults were tried.
 func (r *Report) isSampled() bool { return r.Seed > 0 && r.Singles > r.done }
 
-// leftOut returns how many faults the budget left out, as the end of a sentence.
+// leftOut returns how many runs the budget left out, as the end of a sentence.
 func (r *Report) leftOut() string {
 	if r.budget == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s left out, since the budget of %s was used up", text.Plural(r.Late, "fault"), r.budget)
+	return fmt.Sprintf("; %s left out, since the budget of %s was used up", text.Plural(r.Late, "run"), r.budget)
 }

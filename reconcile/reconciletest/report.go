@@ -14,16 +14,16 @@ import (
 // Report is the result of an exploration.
 type Report struct {
 	Runs     int               // all runs, including the first one without faults; not the others without faults
-	Survived map[FaultKind]int // single faults that were survived, by their kind
+	Survived map[FaultKind]int // runs with a single fault that were survived
 	Skipped  []FaultKind       // kinds that were left out by [Options.SkipFaults]
 	Missed   int               // runs in which a fault did not happen, since the operator did something else before
-	Singles  int               // faults that are possible: kinds of faults at points of the run without faults
+	Singles  int               // possible runs with one fault
 	Repeated int               // crashes that Singles leaves out, since another one leaves the same state: a crash before a write, and a crash after the previous write
 	Spared   int               // faults that Singles leaves out, since [Action.WithoutFaults] asks for it
-	Pairs    int               // possible pairs of faults; 0 without [Options.Pairs]
-	Tried    int               // pairs that were survived
+	Pairs    int               // possible runs with two faults; 0 without [Options.Pairs]
+	Tried    int               // runs with two faults that were survived
 	Seed     uint64            // the seed of the sample, see [Options.Seed]; 0 without a sample
-	Late     int               // faults and pairs whose runs had not begun when [Options.Budget] was used up, or when the test's deadline came
+	Late     int               // runs that had not begun when [Options.Budget] was used up, or when the test's deadline came
 	Elapsed  time.Duration     // the real time that the exploration took
 	Failures []Failure         // see Failure for the order
 	Silenced int               // findings that were left out by [Options.SkipFindings]: at most one of each kind in a run
@@ -42,7 +42,7 @@ type Report struct {
 	Unfinished error
 
 	test      string
-	done      int              // faults that were tried
+	done      int              // runs with one fault that were done
 	asks      bool             // the scenario says what must be true: runs are not only compared with runs without faults
 	faultless bool             // [Options.WithoutFaults] was set
 	late      string           // why the deadline left out runs with faults; "": it left out none

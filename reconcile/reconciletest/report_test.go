@@ -76,7 +76,7 @@ func TestReportGroupsFindings(t *testing.T) {
 		}
 	}
 	report := reconciletest.ExploreQuietly(t, with(threeKinds(), reconciletest.Options{SkipFaults: skipped}))
-	assert.Equal(t, `5 findings in 20 runs; the others, by what differs:
+	assert.Equal(t, `5 findings in 22 runs; the others, by what differs:
 does not survive: 2
   2 runs: ConfigMap: present without faults, absent here
     internal error at: create ConfigMap default/till #1

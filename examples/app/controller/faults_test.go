@@ -21,7 +21,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestSurvivesEveryFault runs scenarios that cover everything that the operator reacts to, with every fault at every
+// TestSurvivesEveryFault runs scenarios that cover everything that the operator reacts to, once for every fault at every
 // point. The faults at the creation and the deletion of an App are tried only in the scenario "made": the other scenarios leave
 // nothing else to clean up. What the operator asks the API server for is compared with its role.
 func TestSurvivesEveryFault(t *testing.T) {

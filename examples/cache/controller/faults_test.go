@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestSurvivesEveryFault runs scenarios that cover everything that the operator reacts to, with every fault at every
+// TestSurvivesEveryFault runs scenarios that cover everything that the operator reacts to, once for every fault at every
 // point. Package reconciletest itself asserts that pods are not replaced more often than without faults, and that no password
 // leaves its Secret. The faults at the creation and the deletion of a Cache are tried only in the scenario "made", which also deletes the Cache
 // in the middle of the passes that write its children. A scenario whose changes leave nothing else to clean up does not delete it again.

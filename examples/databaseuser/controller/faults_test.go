@@ -93,7 +93,7 @@ func (c connection) Revoke(ctx context.Context, a accounts.Account, g accounts.G
 	return do(ctx, c.process.Effect, "revoke from", a, func() error { return c.Database.Revoke(ctx, a, g) })
 }
 
-// TestSurvivesEveryFault runs scenarios that cover everything that the operator reacts to, with every fault at every
+// TestSurvivesEveryFault runs scenarios that cover everything that the operator reacts to, once for every fault at every
 // point. The faults at the creation and the deletion of a DatabaseUser are tried only in the scenario "made".
 func TestSurvivesEveryFault(t *testing.T) {
 	tests := map[string][]reconciletest.Action{

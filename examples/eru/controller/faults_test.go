@@ -25,7 +25,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestSurvivesEveryFault runs a scenario that covers everything that the operator reacts to, with every fault at every
+// TestSurvivesEveryFault runs a scenario that covers everything that the operator reacts to, once for every fault at every
 // point. Package reconciletest itself asserts that pods are not replaced more often than without faults.
 func TestSurvivesEveryFault(t *testing.T) {
 	web, eru := toRestart("web"), eruv1.NewEru("default", "web") // as the operator creates it

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestSurvivesEveryFault runs a scenario that covers everything that the operator reacts to, with every fault at every point: at each
+// TestSurvivesEveryFault runs a scenario that covers everything that the operator reacts to, once for every fault at every point: at each
 // request to the API server, and at each one to the queue server. What the operator asks the API server for is compared with its role.
 func TestSurvivesEveryFault(t *testing.T) {
 	report := reconciletest.Explore(t, scenario(t, reconciletest.Options{Pairs: 20},

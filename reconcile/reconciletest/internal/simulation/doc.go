@@ -1,9 +1,9 @@
 // Package simulation is the engine of package reconciletest. It runs an operator against an API server in memory, with a
 // virtual clock, and injects planned faults at chosen points.
 //
-// [Explore] runs a scenario without faults, then with each fault at each point of that run. explore.go chooses the faults,
-// faulty.go does the runs that have them, and exploration.go holds what they found. reference.go does the runs without faults,
-// slots.go says how many runs happen at a time, and progress.go prints how far they are.
+// [Explore] runs a scenario without faults, then once for each fault at each point of that run. explore.go chooses the runs, and
+// exploration.go holds what they found. reference.go does the runs without faults, slots.go says how many runs happen at a time,
+// and progress.go prints how far they are.
 //
 // One run is made of packages. Each imports only the packages below it:
 //
@@ -24,7 +24,7 @@
 // quiet, rest. The engine has these terms too:
 //
 //   - Point: a request, or the change of an object. A fault can be injected there. A point is identified by its name, and by how often points
-//     of that name were reached before, in the run or since the last action began.
+//     of that name were reached before.
 //   - Phase: the part of a run from one action to the next one.
 //   - Baseline: the first run without faults.
 //   - References: the runs without faults, with which the other runs are compared. The baseline is one of them.

@@ -16,16 +16,16 @@ import (
 // Exploration is the result of [Explore].
 type Exploration struct {
 	Runs     int                      // finished runs with faults, and the first run without faults
-	Survived map[kinds.Fault]int      // single faults that were survived
+	Survived map[kinds.Fault]int      // runs with one fault that were survived
 	Missed   int                      // runs in which a fault did not happen, since the operator did something else before
-	Singles  int                      // possible single faults
+	Singles  int                      // possible runs with one fault
 	Repeated int                      // crashes that Singles leaves out, since another crash leaves the same for the next process
 	Spared   int                      // faults that Singles leaves out, since an action of the scenario asks for no faults after it
-	Done     int                      // single faults that were tried
-	Pairs    int                      // possible pairs of faults
-	Tried    int                      // pairs that were survived
+	Done     int                      // runs with one fault that were done
+	Pairs    int                      // possible runs with two faults
+	Tried    int                      // runs with two faults that were survived
 	Seed     uint64                   // the seed of the sample; 0 if there is none
-	Late     int                      // faults and pairs that the options asked for, and whose runs End prevented or Deadline ended
+	Late     int                      // runs that the options asked for, and that End prevented or Deadline ended
 	Failures []Failure                // fail says in which order
 	Replayed string                   // the trace of a replay
 	Rights   map[request.Right]string // what the operator asked for in all runs, and a request that needs it

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,9 +21,9 @@ import (
 
 // Options control how a scenario is explored.
 type Options struct {
-	Depth    int           // 1: single faults, 2: pairs of faults too
-	Limit    int           // the largest number of single faults; 0: no limit
-	Pairs    int           // the largest number of pairs
+	Depth    int           // the largest number of faults in one run: 1 or 2
+	Limit    int           // the largest number of runs with one fault; 0: no limit
+	Pairs    int           // the largest number of runs with two faults
 	Seed     uint64        // the seed of the samples
 	Replay   string        // the faults of the only run, as FormatFaults returns them; "": all are explored
 	Skip     []kinds.Fault // kinds that are left out
@@ -57,7 +58,7 @@ type explorer struct {
 
 	mu      sync.Mutex // guards what follows
 	found   *Exploration
-	singles []plan.Single // the faults that were tried, from which pairs are made
+	singles []plan.Single // runs with one fault, from which pairs are made
 }
 
 func (e *explorer) explore() {
@@ -116,9 +117,9 @@ func (e *explorer) explore() {
 		if e.options.NoFaults {
 			return
 		}
-		e.runAll(singles, e.tryShared)
+		e.runAll(singles)
 		if e.options.Depth > 1 && !e.found.hasFaults() {
-			e.runAll(e.pairs(), e.tryPair)
+			e.runAll(e.pairs())
 		}
 		e.repeatFirst()
 	}
@@ -166,7 +167,7 @@ func (e *explorer) repeatFirst() {
 // run does a run with the faults. The caller has called acquireSlot.
 func (e *explorer) run(faults []plan.Fault) *result.Result {
 	r := e.scenario.Guarded(func(s *run.Scenario) *result.Result { return s.Run(e.t, faults, e.refs) })
-	r.Faults = plan.Placed(faults, r.Injected)
+	r.Faults = faults
 	return r
 }
 
@@ -187,12 +188,80 @@ func (e *explorer) replay() {
 	if injected := r.Trace.Faults(); r.Err == nil && injected < len(faults) {
 		r.Err = fmt.Errorf("replay: %d of %s did not happen: the run did not reach that point, or the scenario has changed since", len(faults)-injected, text.Plural(len(faults), "fault"))
 	}
-	e.noteRun(r, len(faults) > 1)
+	e.addResult(r)
 	e.found.Replayed = r.Trace.String()
 }
 
+// runAll does one run for each list of faults, as many at a time as acquireSlot allows.
+func (e *explorer) runAll(all [][]plan.Fault) {
+	e.options.Progress.plan(len(all))
+	jobs := make(chan []plan.Fault)
+	var workers sync.WaitGroup
+	for range cap(slots()) {
+		workers.Go(func() {
+			for faults := range jobs {
+				e.runOne(faults)
+			}
+		})
+	}
+	for _, faults := range all {
+		jobs <- faults
+	}
+	close(jobs)
+	workers.Wait()
+}
+
+// runOne waits until acquireSlot allows another run, and then does it, unless the end of the exploration has come.
+func (e *explorer) runOne(faults []plan.Fault) {
+	defer acquireSlot()()
+	if e.isLate() {
+		return
+	}
+	defer e.options.Progress.begin(faults)()
+	e.add(e.run(faults))
+}
+
+// isLate reports whether it is too late for another run. If it is, isLate counts the run as left out.
+func (e *explorer) isLate() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	end := e.options.End
+	late := e.found.Hung || !end.IsZero() && time.Now().After(end)
+	if late {
+		e.addLate()
+	}
+	return late
+}
+
+// noteUnfinished notes a run with faults that the deadline has ended. The caller holds the lock.
+func (e *explorer) noteUnfinished(r *result.Result) {
+	e.found.Unfinished = cmp.Or(e.found.Unfinished, fmt.Sprintf("the run with %q was not finished: %s", plan.FormatFaults(r.Faults), r.Unfinished))
+}
+
+// addLate counts a run that was not done or not finished. The caller holds the lock.
+func (e *explorer) addLate() {
+	e.found.Late++
+	e.found.Seed = e.options.Seed
+}
+
+func (e *explorer) add(r *result.Result) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r.Unfinished != "" {
+		e.addLate()
+		e.noteUnfinished(r)
+		return
+	}
+	e.found.Runs++
+	e.addResult(r)
+	if len(r.Faults) == 1 && e.options.Depth > 1 {
+		plan.MarkRepeatedCrashes(r.Points, e.options.tries)
+		e.singles = append(e.singles, plan.NewSingle(r.Faults[0], r.Points, e.kindsAt))
+	}
+}
+
 // singleFaults returns every fault at every point of the run without faults, or a sample of them if there are more than
-// the limit. They are distributed over the runs that they share.
+// the limit.
 func (e *explorer) singleFaults() [][]plan.Fault {
 	var faults []plan.Fault
 	points := e.refs.Points()
@@ -200,7 +269,7 @@ func (e *explorer) singleFaults() [][]plan.Fault {
 	for i := range points {
 		p := &points[i]
 		for _, kind := range e.kindsAt(p) {
-			faults = append(faults, p.Fault(kind))
+			faults = append(faults, plan.Fault{Kind: kind, At: p.Name, Nth: p.Nth})
 		}
 		e.found.Repeated += len(p.Repeated())
 		e.found.Spared += len(slices.DeleteFunc(p.SparedFaults(), func(kind kinds.Fault) bool { return !e.options.tries(kind) }))
@@ -211,7 +280,11 @@ func (e *explorer) singleFaults() [][]plan.Fault {
 		e.found.Seed = e.options.Seed
 		faults = faults[:limit]
 	}
-	return plan.Share(faults)
+	all := make([][]plan.Fault, len(faults))
+	for i := range faults {
+		all[i] = faults[i : i+1 : i+1]
+	}
+	return all
 }
 
 // kindsAt returns the kinds of faults to try at a point.
@@ -226,3 +299,30 @@ func (e *explorer) pairs() (sample [][]plan.Fault) {
 	e.found.Pairs, sample = plan.Pairs(e.singles, e.options.Pairs, e.options.Seed)
 	return sample
 }
+
+func (e *explorer) addResult(of *result.Result) {
+	x := e.found
+	x.Hung = x.Hung || of.Hung
+	x.addRights(of)
+	if len(of.Faults) == 1 {
+		x.Done++
+	}
+	if of.Err != nil && of.Trace.Length() > 0 && e.isSilent(failure.KindOf(of.Err)) {
+		of.Silenced[failure.KindOf(of.Err)] = true
+		x.countSilenced(of)
+		return
+	}
+	x.countSilenced(of)
+	switch {
+	case of.Err != nil:
+		x.fail(of)
+	case of.Injected < len(of.Faults):
+		x.Missed++
+	case len(of.Faults) == 1:
+		x.Survived[of.Faults[0].Kind]++
+	default:
+		x.Tried++
+	}
+}
+
+func (e *explorer) isSilent(kind kinds.Finding) bool { return slices.Contains(e.scenario.Silent, kind) }

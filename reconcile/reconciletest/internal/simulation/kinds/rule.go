@@ -31,13 +31,8 @@ type Rule struct {
 	NeedsTwo        bool   // the process must watch the kind of the change both as whole objects and as metadata
 	NeedsRecreation bool   // the change must be a deletion after which the user's next action creates the object again
 	ShowsPast       bool   // a process begins with an old cache, which shows an earlier state
-	Ends            bool   // the process ends
 	Words           string // what happens, for the trace
 }
-
-// IsLast reports whether the rest of a run is judged less strictly after a fault of this kind, since an operator may rightly do more than
-// without it. So no other fault can follow in the same run.
-func (r *Rule) IsLast() bool { return r.ShowsPast || r.Kind == WebhookPassedOver }
 
 // RuleOf returns the rule of a kind, nil if the kind does not exist.
 func RuleOf(kind Fault) *Rule {

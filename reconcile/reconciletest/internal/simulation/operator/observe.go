@@ -31,11 +31,11 @@ func (o *Operator) observeChange(c *memoryserver.Change) {
 	object := request.ObjectID{Kind: c.GVK, Name: c.Key}
 	name := world.NameOfChange(c)
 	if o.Leader == nil { // before the operator starts
-		o.world.Plan.Pass(o.world.References.NameAt(name, object))
+		o.world.Plan.Count[o.world.References.NameAt(name, object)]++
 		return
 	}
 	cache := o.Leader.Mgr.Cache()
-	fault, at := o.world.Plan.Reach(plan.Point{Object: object, Name: o.world.References.NameAt(name, object), Watched: cache.Kinds.Watches(c.GVK), Twice: cache.Kinds.WatchesTwice(c.GVK), Gone: c.New == nil, Added: c.Old == nil, HasNext: o.Actions.HasNext()})
+	fault, at := o.world.Plan.Reach(plan.Point{Object: object, Name: o.world.References.NameAt(name, object), Watched: cache.Kinds.Watches(c.GVK), Twice: cache.Kinds.WatchesTwice(c.GVK), Gone: c.New == nil, Added: c.Old == nil, Action: o.Actions.Begun(), HasNext: o.Actions.HasNext()})
 	o.world.Trace.Add(trace.Row{Change: name, Changed: c})
 	if inject := atChanges[fault]; inject != nil {
 		inject(&observed{operator: o, cache: cache, change: c, at: at, fault: fault})

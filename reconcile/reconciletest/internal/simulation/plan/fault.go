@@ -1,6 +1,5 @@
 // Package plan decides which faults a run has, and where. rule.go says which kinds of faults can be injected at a point. A [Plan] has the
-// faults of one run, and the points that the run has reached. sample.go chooses among the faults of all runs, and share.go says which of
-// them can share a run.
+// faults of one run, and the points that the run has reached. sample.go chooses among the faults of all runs.
 package plan
 
 import (
@@ -17,34 +16,10 @@ type Fault struct {
 	Kind kinds.Fault
 	At   string // the request, the change of an object, or its deletion by the user
 	Nth  int    // its number among the requests or changes of that name; 1 is the first
-
-	// Since says where the fault happens if the run has another fault before it, after which the operator may send more requests. The zero
-	// value means that Nth counts in any run.
-	Since Since
-}
-
-// Since is the place of a request or change in the part of a run that begins with an action of the user.
-type Since struct {
-	Action int // how many actions have begun
-	Nth    int // its number among the requests or changes of its name since the last of them began; 1 is the first
 }
 
 // String returns the fault in the form that ParseFaults reads.
 func (f Fault) String() string { return fmt.Sprintf("%s: %s #%d", f.Kind, f.At, f.Nth) }
-
-// Placed returns the faults with their numbers in the run in which these were injected. A fault that was not injected keeps its number.
-func Placed(faults, injected []Fault) []Fault {
-	placed := slices.Clone(faults)
-	for i := range placed {
-		f := &placed[i]
-		for _, at := range injected {
-			if at.Kind == f.Kind && at.At == f.At && at.Since == f.Since {
-				f.Nth = at.Nth
-			}
-		}
-	}
-	return placed
-}
 
 // separator separates the faults of a run.
 const separator = "; "
@@ -75,7 +50,7 @@ func parseFault(text string) (Fault, error) {
 	kind, rest, found := strings.Cut(strings.TrimSpace(text), ": ")
 	number := strings.LastIndex(rest, " #")
 	if !found || number < 0 {
-		return Fault{}, fmt.Errorf("fault %q: want the form %q", text, Fault{Kind: kinds.CrashAfter, At: "create Deployment default/web", Nth: 1})
+		return Fault{}, fmt.Errorf("fault %q: want the form %q", text, Fault{kinds.CrashAfter, "create Deployment default/web", 1})
 	}
 	nth, err := strconv.Atoi(rest[number+2:])
 	if err != nil {
@@ -84,5 +59,5 @@ func parseFault(text string) (Fault, error) {
 	if !slices.Contains(kinds.Faults(), kinds.Fault(kind)) {
 		return Fault{}, fmt.Errorf("fault %q: there is no kind %q", text, kind)
 	}
-	return Fault{Kind: kinds.Fault(kind), At: rest[:number], Nth: nth}, nil
+	return Fault{kinds.Fault(kind), rest[:number], nth}, nil
 }

@@ -11,9 +11,9 @@ import (
 
 func TestFormatFaults(t *testing.T) {
 	faults := []Fault{
-		{Kind: kinds.CrashAfter, At: "create Deployment default/web", Nth: 1},
-		{Kind: kinds.ConnectionRefused, At: "effect create user 'ann': admin #2", Nth: 12},
-		{Kind: kinds.MissedEvent, At: "deleted ConfigMap default/web", Nth: 3},
+		{kinds.CrashAfter, "create Deployment default/web", 1},
+		{kinds.ConnectionRefused, "effect create user 'ann': admin #2", 12},
+		{kinds.MissedEvent, "deleted ConfigMap default/web", 3},
 	}
 	text := FormatFaults(faults)
 	assert.Equal(t, "crash after: create Deployment default/web #1; connection refused at: effect create user 'ann': admin #2 #12; "+

@@ -15,8 +15,7 @@ type Point struct {
 	Batch     bool          // the operator sends several requests at once
 	Object    request.ObjectID
 	Name      string
-	Nth       int // its number among the points of the same name
-	Since     Since
+	Nth       int  // its number among the points of the same name
 	HasNext   bool // the user has an action left that is not a Wait
 	Watched   bool // the process watches the kind
 	Twice     bool // the process watches the kind as whole objects and as metadata
@@ -24,6 +23,7 @@ type Point struct {
 
 	Gone      bool // the point is the deletion of an object
 	Added     bool // the point is the creation of an object
+	Action    int  // how many actions of the user have begun before the change
 	Recreated bool // the next action creates the object again; set by MarkRecreations
 
 	repeated []kinds.Fault // crashes that leave the same as an earlier crash; set by MarkRepeatedCrashes
@@ -48,7 +48,7 @@ func MarkRecreations(points []Point) {
 			continue
 		}
 		next := slices.IndexFunc(points[i:], func(later Point) bool { return later.Added && later.Object == p.Object })
-		p.Recreated = next > 0 && points[i+next].Since.Action == p.Since.Action+1
+		p.Recreated = next > 0 && points[i+next].Action == p.Action+1
 	}
 }
 
@@ -105,40 +105,23 @@ func (p *Point) SparedFaults() (spared []kinds.Fault) {
 // Plan holds the faults to inject in a run, and the points that the run has reached. The run's lock guards it.
 type Plan struct {
 	faults   []Fault
-	count    map[string]int // the number of requests and changes by name
-	since    map[string]int // as count, since the last action began
-	actions  int            // how many actions have begun
-	spares   bool           // the last action asks that no fault is tried; see Point
+	Count    map[string]int // the number of requests and changes by name
 	Points   []Point
 	Injected []Fault
+	Spares   bool // the last action asks that no fault is tried; see Point
 }
 
 // New returns a plan with the faults.
-func New(faults []Fault) Plan {
-	return Plan{faults: faults, count: map[string]int{}, since: map[string]int{}}
-}
-
-// BeginAction notes that the user begins an action. spares means that it asks that no fault is tried until the next action.
-func (p *Plan) BeginAction(spares bool) {
-	p.actions++
-	p.spares = spares
-	clear(p.since)
-}
-
-// Pass counts a request or change of this name, at which no fault is injected.
-func (p *Plan) Pass(name string) {
-	p.count[name]++
-	p.since[name]++
-}
+func New(faults []Fault) Plan { return Plan{faults: faults, Count: map[string]int{}} }
 
 // Reach notes that the run has reached a point. It returns the kind of the fault that is planned there, "" for none, and the point with its
-// numbers.
+// number.
 func (p *Plan) Reach(at Point) (kinds.Fault, Point) {
-	p.Pass(at.Name)
-	at.Nth, at.Since, at.Spared = p.count[at.Name], Since{p.actions, p.since[at.Name]}, p.spares
+	p.Count[at.Name]++
+	at.Nth, at.Spared = p.Count[at.Name], p.Spares
 	p.Points = append(p.Points, at)
-	for i := range p.faults {
-		if f := &p.faults[i]; at.Has(f) {
+	for _, f := range p.faults {
+		if f.At == at.Name && f.Nth == at.Nth {
 			return f.Kind, at
 		}
 	}
@@ -147,16 +130,5 @@ func (p *Plan) Reach(at Point) (kinds.Fault, Point) {
 
 // NoteInjected notes that a planned fault is injected.
 func (p *Plan) NoteInjected(kind kinds.Fault, at Point) {
-	p.Injected = append(p.Injected, at.Fault(kind))
-}
-
-// Fault returns a fault at the point.
-func (p *Point) Fault(kind kinds.Fault) Fault { return Fault{kind, p.Name, p.Nth, p.Since} }
-
-// Has reports whether the fault is planned at the point.
-func (p *Point) Has(f *Fault) bool {
-	if f.Since != (Since{}) {
-		return f.At == p.Name && f.Since == p.Since
-	}
-	return f.At == p.Name && f.Nth == p.Nth
+	p.Injected = append(p.Injected, Fault{kind, at.Name, at.Nth})
 }

@@ -36,8 +36,8 @@ func Shuffled(faults []Fault, seed uint64) []Fault {
 	return all
 }
 
-// Single is a fault that was tried, and the points after it at which a second fault can be injected. There are thousands of Singles, so
-// a Single holds no requests and no objects.
+// Single is a run with one fault, and the points after the fault at which a second fault can be injected. There are thousands of Singles,
+// so a Single holds no requests and no objects.
 type Single struct {
 	fault   Fault
 	after   []place
@@ -46,26 +46,27 @@ type Single struct {
 
 // place is a point, and the kinds of faults to try there. Bit i of kinds stands for kinds.Rules[i], so there can be at most 32 rules.
 type place struct {
-	at    Fault // without a kind
+	name  string
+	nth   int
 	kinds uint32
 }
 
-// NewSingle returns the Single of a fault. points are all points of a run with the fault. tried returns the kinds of faults to try at a
-// point. A second fault must come while the operator recovers: other faults share the run with the first one (see [Share]).
+// NewSingle returns the Single of a run with this fault. points are all points of the run. tried returns the kinds of faults to try at a
+// point.
 func NewSingle(fault Fault, points []Point, tried func(p *Point) []kinds.Fault) Single {
 	s := Single{fault: fault}
 	injected := false
 	for i := range points {
 		p := &points[i]
-		if p.Has(&fault) {
+		if p.Name == s.fault.At && p.Nth == s.fault.Nth {
 			injected = true
 			continue
 		}
-		if !injected || p.Since.Action > lastAction(&fault) {
+		if !injected {
 			continue
 		}
 		if set := kindSet(tried(p)); set != 0 {
-			s.after = append(s.after, place{p.Fault(""), set})
+			s.after = append(s.after, place{p.Name, p.Nth, set})
 			s.seconds += bits.OnesCount32(set)
 		}
 	}
@@ -119,8 +120,7 @@ func (s *Single) second(n int) Fault {
 			n -= kinds
 			continue
 		}
-		p.at.Kind = kindAt(p.kinds, n)
-		return p.at
+		return Fault{kindAt(p.kinds, n), p.name, p.nth}
 	}
 	return Fault{} // never reached: n is less than seconds
 }

@@ -15,10 +15,10 @@ import (
 func TestShuffled(t *testing.T) {
 	var faults []Fault
 	for nth := 1; nth <= 50; nth++ {
-		faults = append(faults, Fault{Kind: kinds.CrashBefore, At: "update Shop a", Nth: nth})
+		faults = append(faults, Fault{kinds.CrashBefore, "update Shop a", nth})
 	}
 	for nth := 1; nth <= 3; nth++ {
-		faults = append(faults, Fault{Kind: kinds.Timeout, At: "update Shop a", Nth: nth}, Fault{Kind: kinds.Stale, At: "modified Shop a", Nth: nth})
+		faults = append(faults, Fault{kinds.Timeout, "update Shop a", nth}, Fault{kinds.Stale, "modified Shop a", nth})
 	}
 	got := Shuffled(faults, 7)
 	assert.Empty(t, cmp.Diff(got, Shuffled(faults, 7)), "a seed leads to the same order again")
@@ -52,17 +52,17 @@ func TestPairs(t *testing.T) {
 	}
 	singles := func() []Single {
 		return []Single{
-			NewSingle(Fault{Kind: kinds.Timeout, At: "update Shop a", Nth: 2}, points, tried),
-			NewSingle(Fault{Kind: kinds.CrashBefore, At: "update Shop a", Nth: 1}, points, tried),
+			NewSingle(Fault{kinds.Timeout, "update Shop a", 2}, points, tried),
+			NewSingle(Fault{kinds.CrashBefore, "update Shop a", 1}, points, tried),
 		}
 	}
-	first, second := Fault{Kind: kinds.CrashBefore, At: "update Shop a", Nth: 1}, Fault{Kind: kinds.Timeout, At: "update Shop a", Nth: 2}
-	stale := Fault{Kind: kinds.Stale, At: "modified Shop a", Nth: 1}
+	first, second := Fault{kinds.CrashBefore, "update Shop a", 1}, Fault{kinds.Timeout, "update Shop a", 2}
+	stale := Fault{kinds.Stale, "modified Shop a", 1}
 
 	possible, all := Pairs(singles(), 100, 1)
 	assert.Equal(t, 4, possible)
 	assert.ElementsMatch(t, [][]Fault{
-		{first, {Kind: kinds.CrashBefore, At: "update Shop a", Nth: 2}}, {first, second}, {first, stale}, {second, stale},
+		{first, {kinds.CrashBefore, "update Shop a", 2}}, {first, second}, {first, stale}, {second, stale},
 	}, all, "a second fault comes at a later point")
 
 	possible, sample := Pairs(singles(), 2, 1)

@@ -56,17 +56,12 @@ func (f *References) RandomPlaces() []string {
 
 // Points returns the points of the run without faults. Their names do not contain the random parts of names of objects.
 func (f *References) Points() []plan.Point {
-	type part struct {
-		name   string
-		action int
-	}
-	points, count, since := slices.Clone(f.Baseline.Points), map[string]int{}, map[part]int{}
+	points, count := slices.Clone(f.Baseline.Points), map[string]int{}
 	for i := range points {
 		p := &points[i]
 		if name := f.NameAt(p.Name, p.Object); name != p.Name {
 			count[name]++
-			since[part{name, p.Since.Action}]++
-			p.Name, p.Nth, p.Since.Nth = name, count[name], since[part{name, p.Since.Action}]
+			p.Name, p.Nth = name, count[name]
 		}
 	}
 	return points

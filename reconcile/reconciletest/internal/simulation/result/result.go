@@ -17,7 +17,7 @@ import (
 // Result is the result of a run.
 type Result struct {
 	Faults     []plan.Fault
-	Injected   []plan.Fault // the faults that happened
+	Injected   int // how many of the faults were injected
 	Err        error
 	Trace      *trace.Trace
 	Points     []plan.Point

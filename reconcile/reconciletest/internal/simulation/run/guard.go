@@ -1,11 +1,9 @@
 package run
 
 import (
-	"slices"
 	"sync/atomic"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/bubble"
-	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/plan"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
@@ -35,15 +33,14 @@ func (g *guarded) step() {
 	}
 }
 
-// happened returns what has happened in the run so far, and the faults that were injected. If the run hangs while it holds its lock, both are
-// empty.
-func (g *guarded) happened() (*trace.Trace, []plan.Fault) {
+// trace returns what has happened in the run so far. If the run hangs while it holds its lock, the trace is empty.
+func (g *guarded) trace() *trace.Trace {
 	w := g.world.Load()
 	if w == nil || !w.Mu.TryLock() {
-		return &trace.Trace{}, nil
+		return &trace.Trace{}
 	}
 	defer w.Mu.Unlock()
-	return w.Trace.Snapshot(), slices.Clone(w.Plan.Injected)
+	return w.Trace.Snapshot()
 }
 
 // hang returns why the run does not go on, what to do about it, and the stacks of its goroutines.

@@ -72,17 +72,15 @@ func (l *look) still(now time.Time, steps int64) time.Duration {
 
 // notEnded returns the result of a run that the deadline has ended.
 func notEnded(s *Scenario, where string) *result.Result {
-	happened, _ := s.guard.happened()
-	return &result.Result{Err: errStopped, Trace: happened, Silenced: map[kinds.Finding]bool{}, Unfinished: where}
+	return &result.Result{Err: errStopped, Trace: s.guard.trace(), Silenced: map[kinds.Finding]bool{}, Unfinished: where}
 }
 
 // hung returns the result of a run that hangs.
 func hung(s *Scenario, idle time.Duration) *result.Result {
 	remedy, stacks := s.guard.hang()
 	err := fmt.Errorf("the run hangs: the virtual clock has stood still for %s of real time, and nothing has happened\nThis is why: %s\n%s", idle.Round(time.Second), remedy, stacks)
-	happened, faults := s.guard.happened()
 	return &result.Result{
 		Err: failure.Finding{Kind: kinds.DoesNotSurvive, Cause: "the run hangs", Err: err}, Hung: true,
-		Trace: happened, Injected: faults, Silenced: map[kinds.Finding]bool{},
+		Trace: s.guard.trace(), Silenced: map[kinds.Finding]bool{},
 	}
 }

@@ -86,7 +86,7 @@ func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.Reference
 	left := leftOf(ending, r.World, r.operator.Died)
 	plan.MarkRecreations(r.World.Plan.Points)
 	return &result.Result{
-		Faults: faults, Injected: r.World.Plan.Injected, Err: r.World.Failures.First(), Trace: r.World.Trace,
+		Faults: faults, Injected: len(r.World.Plan.Injected), Err: r.World.Failures.First(), Trace: r.World.Trace,
 		Points: r.World.Plan.Points, Phases: r.script.phases.ended, Operations: r.World.Counter.Operations, NoOps: r.script.phases.notes.noOps, Refused: r.script.phases.notes.refused, Moments: r.script.clock.moments, Rights: r.World.Rights.All(), Past: r.World.Log.InThePast(),
 		Silenced: r.World.Failures.Silenced, Seed: r.World.Seed, Server: r.World.Server, Unfinished: r.script.driver.unfinished, Notes: r.notes(),
 		Left: left, Unsuccessful: r.script.unsuccessful,

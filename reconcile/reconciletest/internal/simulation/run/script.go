@@ -122,7 +122,7 @@ func (s *script) next() (Action, bool) {
 	defer s.world.Mu.Unlock()
 	action, ok := s.actions.next()
 	if ok {
-		s.world.Plan.BeginAction(action.Spares)
+		s.world.Plan.Spares = action.Spares
 	}
 	return action, ok
 }
@@ -207,8 +207,7 @@ func (s *script) doNext() (name string, done bool) {
 		return "", false // the action may need something that the operator creates first
 	}
 	s.actions.begun++
-	s.actions.then = action.Then
-	s.world.Plan.BeginAction(action.Spares)
+	s.actions.then, s.world.Plan.Spares = action.Then, action.Spares
 	s.phases.add(result.Phase{Name: action.Name})
 	return action.Name, true
 }
