@@ -241,7 +241,10 @@ func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], earlier *Re
 		}
 		return err
 	}
-	ref.ID, ref.Pending, ref.Since = id, a.resource.Grace > 0, &begun
+	ref.ID, ref.Pending = id, a.resource.Grace > 0
+	if earlier != nil { // otherwise the recorded time is the time of this creation
+		ref.Since = &begun
+	}
 	if a.ledger.set(ref); ref.Pending {
 		return &creatingError{ref, min(a.resource.Grace, firstLook)}
 	}
