@@ -28,6 +28,7 @@ func TestReadOnlyThenRestart(t *testing.T) {
 		require.Equal(t, []string{"%"}, u.Status.PendingHosts)
 	}
 	o.Stop()
+	db.disconnect(t, db.Admin().User) // a statement of the operator that the server has not begun must not be done once it may
 	db.execute(t, "SET GLOBAL read_only = OFF")
 	for _, name := range names {
 		db.execute(t, "CREATE USER `"+n.unique(name)+"` IDENTIFIED BY 'theirs'", "GRANT SELECT ON theirs.* TO `"+n.unique(name)+"`")

@@ -52,6 +52,15 @@ func (d *database) execute(t *testing.T, statements ...string) {
 	}
 }
 
+// disconnect ends all connections of a user of the server. Statements that the server has not begun are not done.
+func (d *database) disconnect(t *testing.T, user string) {
+	t.Helper()
+	d.execute(t, "KILL USER `"+user+"`")
+	operatortest.Eventually(t, "the user has no connection", func(c *assert.CollectT) {
+		assert.Empty(c, d.lines(c, "SELECT id FROM information_schema.processlist WHERE user = ?", user))
+	})
+}
+
 // lines returns the first column of the rows of a query.
 func (d *database) lines(t require.TestingT, query string, args ...any) []string {
 	rows, err := d.root.QueryContext(context.Background(), query, args...)
