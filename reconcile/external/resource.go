@@ -88,8 +88,8 @@ type Resource[T client.Object, S any] struct {
 	// observes the thing after Delete until it is gone.
 	DeletesAtOnce bool
 
-	// Grace is how long the API may take to show a created thing. During this time, a thing that is not found is not created
-	// again. The default is 0, for an API that shows a created thing at once.
+	// Grace is how long the API may take to show a created thing, from the last try to create it. During this time, a thing that is not
+	// found is not created again. The default is 0, for an API that shows a created thing at once.
 	Grace time.Duration
 
 	// Timeout limits each call, by its context. If a function still runs a second after the end of its context, its pass ends without it,

@@ -174,7 +174,7 @@ func lifecycle(u *operatortest.User) *operatortest.Lifecycle {
 			return u.Delete(ctx, former)
 		},
 		Steps: []operatortest.LifecycleStep{
-			{Until: u.Absent(named("former"))}, // the process has not written this object, so it reads it before it drops the account
+			{Until: u.Absent(named("former"))}, // the process has not written this object, so it reads the object before it drops the account
 			{
 				Do: func(ctx context.Context) error {
 					tries.Store(3)
